@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register what reports left-over tasks, if it was asked for."""
+    """Register what reports leftover tasks, if it was asked for."""
     if config.option.concwatch or config.option.concwatch_fail:
         from concwatch.pytest_left_over import LeftOverPlugin  # imported late: nothing is added otherwise
 

@@ -10,10 +10,10 @@ import time
 import pytest
 from hypothesis import settings
 
-from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.system.machine import Load
 from tests import virtual_time
+from tests.fake_link import FakeWorkers
 from tests.lab_driver import use_lab
 from tests.skips import pytest_terminal_summary  # noqa: F401  a hook
 from tests.temporary import use_temporary_folder

@@ -1,8 +1,8 @@
 """Hosts without connections: fake workers whose bridges report their machines."""
 
 from concwatch.hosts.host import Host
-from concwatch.links.fake import FakeWorkers
 from concwatch.links.messages import HostFigures
+from tests.fake_link import FakeWorkers
 from tests.screen import GIB
 
 

@@ -6,7 +6,6 @@ from functools import partial
 from msgspec.structs import replace
 
 from concwatch.commands.cli import main
-from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.links.messages import Applied, Ready, Tick
 from concwatch.monitor.lanes.host_lanes import LocalMachine
@@ -18,6 +17,7 @@ from concwatch.runtimes.pythons import OLDEST
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
+from tests.fake_link import FakeWorkers
 
 GIB = 1 << 30
 ENGINES = {engine.name: engine for engine in CATALOG}
@@ -206,7 +206,7 @@ def running_lane(**arguments):
     """Return a bench whose toy lane runs, the lane, and its link."""
     bench, lane = hand_bench(**arguments)
     bench.lab.switch(lane, True)
-    trace = bench.lab.settings.trace
+    trace = bench.lab.settings.current.trace
     bench.links.last.start()
     if trace:
         bench.links.last.report(tick(0.0, traced=600_000, tracer=100))

@@ -93,9 +93,9 @@ def test_recordings_exports_and_comparisons_have_it(run, tmp_path):
 
 
 def test_the_help_lists_it():
-    assert NAME in invoke("figures").stdout
+    assert NAME in invoke("metrics").stdout
     assert NAME in invoke("run", "--help").stdout
-    assert GROUP_NAME in invoke("figures").stdout
+    assert GROUP_NAME in invoke("metrics").stdout
 
 
 # The metric of groups.

@@ -20,9 +20,7 @@ from textual.widget import Widget
 from concwatch.commands.basics.lab import open_process
 from concwatch.demos.keyboard import key_event
 from concwatch.demos.pilot import ScreenPilot
-from concwatch.demos.recording_driver import RecordedTerminal
 from concwatch.hosts.host import Host
-from concwatch.links.fake import FakeLink, FakeWorkers
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.lanes.lane import Lane
@@ -38,6 +36,7 @@ from concwatch.ui.widgets.charts.chart import Chart
 from concwatch.ui.widgets.lanes.lane_card import LaneCard
 from concwatch.ui.widgets.lanes.slider import Slider
 from tests import virtual_time
+from tests.fake_link import FakeLink, FakeWorkers
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -100,7 +99,7 @@ class HandDrivenLab(Lab):
     def step(self, now: float | None = None) -> None:
         """Step, with fixed figures of concwatch itself."""
         super().step(now)
-        self.local.meter.own = ITSELF
+        self.fleet.local.meter.own = ITSELF
 
 
 class ScreenStage(ScreenPilot):
@@ -332,9 +331,9 @@ def pilot_of(pilot: Pilot[None]) -> Pilot[None]:
 
 
 @asynccontextmanager
-async def running(app: App[None], size: tuple[int, int], headless: bool = True) -> AsyncIterator[Pilot[None]]:
+async def running(app: App[None], size: tuple[int, int]) -> AsyncIterator[Pilot[None]]:
     """Run an app."""
-    async with app.run_test(headless=headless, size=size, notifications=True) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         yield pilot_of(pilot)
 
 
@@ -367,7 +366,6 @@ async def stage(
     pictures: Path = Path("screenshots"),
     by_hand: bool = True,
     make_run_lab: Callable[..., Lab] = experiment_lab,
-    terminal: RecordedTerminal | None = None,
     cluster: Callable[[], Sequence[Host]] | None = None,
     trials: bool = False,
 ) -> AsyncIterator[ScreenStage]:
@@ -388,9 +386,7 @@ async def stage(
         )
 
     app = ConcwatchApp(make_lab, make_run_lab, pictures)
-    if terminal is not None:
-        app.driver_class = terminal.driver_class()
-    async with running(app, size, terminal is None) as pilot:
+    async with running(app, size) as pilot:
         running_stage = ScreenStage(app, pilot, workers, clock)
         await running_stage.until(
             lambda: isinstance(app.screen, MonitorScreen) and app.screen.is_mounted, "a monitor"

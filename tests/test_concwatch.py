@@ -285,7 +285,7 @@ IMPORTERS = {
     "commands/group.py",  # its own commands
     "measure/experiments/programs/tiny_tasks.py",  # the event loop of a published experiment
     "measure/experiments/formats.py",  # pyperf
-    "portable/worker/user_function.py",  # the workload module:function
+    "portable/worker/tasks/user_function.py",  # the workload module:function
 }
 
 

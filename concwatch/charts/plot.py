@@ -25,6 +25,9 @@ PEAK_SHARE = 1 / 13
 LOWEST_SIZE, LEAST_SIZES = 0.99, 4.0
 """The usual left end, and least right end, of an axis of tasks: their decimal logarithms."""
 
+GROWN = 1.5
+"""The ratio of the last memory of a curve to its first from which on it says something about tasks."""
+
 AHEAD = 5
 """The minimum ratio of the end of the axis to the number of live tasks."""
 
@@ -118,7 +121,7 @@ class Plot(Struct, frozen=True):
     over_time: bool = True
     """Whether x values are times; on other axes there is no cursor."""
     value_of: str = ""
-    """What the values beside names are of, such as "per task", if not of the line's end."""
+    """What the values beside names are of one of, such as "task", if not of the line's end."""
     names: Sequence[str] = ()
     """The names that the labels must have room for, so that it does not change as lines come and go."""
     annotations: Sequence[Annotation] = ()
@@ -161,7 +164,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
     Each lane has a curve of its growth, dashed on to the limit that it will meet; ``●`` is where it is now,
     ``×`` the limit, and ``○`` where it would be with the tasks that its slider is held at.
     """
-    costs = [(lane, lane.cost) for lane in lanes if lane.cost is not None]
+    costs = [(lane, lane.cost) for lane in lanes if lane.cost is not None and _tells(lane.cost)]
     now = [point[0] for _, cost in costs for point in (cost.now, cost.ghost) if point]
     most = max([*now, *(cost.curve[-1][0] for _, cost in costs if cost.curve)], default=0)
     start = min(LOWEST_SIZE, math.floor(math.log10(max(1.0, min(now, default=FIRST)))) - 0.01)
@@ -170,7 +173,7 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
     marks: list[Annotation] = []
     for lane, cost in costs:
         add = partial(Line, "", lane.color, top=lane.top)
-        value = f"+{spec.unit.short(cost.per_task)}" if cost.per_task else " "
+        value = spec.unit.short(cost.per_task) if cost.per_task else " "
         lines += _path(cost.curve, Line, lane.name, lane.color, number=lane.number, top=lane.top, value=value)
         for ends in filter(None, (cost.behind, cost.ahead)):
             last = min(ends[1][0], 10**end)
@@ -192,10 +195,15 @@ def _cost_plot(spec: ChartSpec, lanes: Sequence[LaneSeries]) -> Plot:
         logarithmic=True,
         x_ticks=size_ticks,
         over_time=False,
-        value_of="per task",
+        value_of="task",
         names=[lane.name for lane in lanes],
         annotations=marks,
     )
+
+
+def _tells(cost: LaneCost) -> bool:
+    """Return whether a curve is worth a chart: a forecast, or memory that has grown with the tasks."""
+    return bool(cost.fits or cost.ahead or (cost.curve and cost.curve[-1][1] >= GROWN * cost.curve[0][1]))
 
 
 def _path(

@@ -27,9 +27,9 @@ ROOMS = {
     "engines": "measuring",
     "experiment": "measuring",
     "export": "playing",
-    "figures": "measuring",
     "flame": "watching",
     "hosts": "measuring",
+    "metrics": "measuring",
     "recordings": "playing",
     "replay": "playing",
     "run": "measuring",
@@ -42,8 +42,8 @@ ROOMS = {
 
 NAMES = tuple(ROOMS)
 
-ALIASES = {"metrics": "figures"}
-"""Other names of commands, which are not listed."""
+ALIASES = {"figures": "metrics"}
+"""Former names of commands, which are not listed."""
 
 LENIENT = "settings"
 """The command that runs even if the settings are wrong, since it prints what is wrong."""

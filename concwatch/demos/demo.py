@@ -24,6 +24,9 @@ SHIPPED = Path(__file__).parent / "shipped"
 PROGRAMS = Path(__file__).parent / "programs"
 """The folder of the programs that shipped demos watch."""
 
+PICTURE_SIZE, FILM_SIZE = (120, 40), (100, 36)
+"""The usual columns and rows of pictures, and of films, which pages show smaller."""
+
 MIN_SIZE, MAX_SIZE = (60, 20), (400, 150)
 """Smallest and largest terminal of a demo: columns and rows."""
 
@@ -31,7 +34,7 @@ MIN_SIZE, MAX_SIZE = (60, 20), (400, 150)
 class DemoSettings(Struct):
     """The optional constants of a demo's file."""
 
-    SIZE: str = "120x40"
+    SIZE: str = ""
     THEME: str = ""
     ENGINES: tuple[str, ...] = ()
     HOSTS: dict[str, str] = {}
@@ -46,7 +49,8 @@ class Demo(Struct, frozen=True):
     title: str
     about: str
     play: Play
-    size: tuple[int, int]
+    size: tuple[int, int] | None
+    """Columns and rows; None for the usual ones."""
     theme: str
     engines: Sequence[Engine]
     optional: Sequence[str]
@@ -121,7 +125,7 @@ def _read(module: ModuleType, path: Path) -> Demo:
     """
     play = getattr(module, "play", None)
     if not inspect.iscoroutinefunction(play):
-        raise ValueError('expected a function "async def play(stage)"')
+        raise ValueError('there is no function "async def play(stage)"')
     settings = msgspec.convert({k: value for k, value in vars(module).items() if k.isupper()}, DemoSettings)
     title, _, about = inspect.cleandoc(module.__doc__ or path.stem).partition("\n")
     if settings.THEME and settings.THEME not in ALL_THEMES:
@@ -132,8 +136,8 @@ def _read(module: ModuleType, path: Path) -> Demo:
         engines = [engine.on(host) for engine in engines for host in hosts.values()]
     unknown = set(settings.OPTIONAL) - {engine.name for engine in engines}
     if unknown:
-        raise ValueError(f"OPTIONAL; expected lanes of ENGINES, not {', '.join(sorted(unknown))}")
-    size = parse_size(settings.SIZE)
+        raise ValueError(f"OPTIONAL names {', '.join(sorted(unknown))}, but ENGINES does not")
+    size = parse_size(settings.SIZE) if settings.SIZE else None
     about = " ".join(about.split())
     watch = _command(settings.WATCH, path.parent)
     return Demo(path, title, about, play, size, settings.THEME, engines, settings.OPTIONAL, watch)

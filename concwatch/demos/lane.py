@@ -100,7 +100,7 @@ class DemoLane:
         reached, status, sample = snapshot.target.reached, snapshot.status, snapshot.sample
         if reached is None or reached.target != status.target or sample.rss_per_task is None:
             return False
-        traced = self._lab.settings.trace and "trace" in status.can
+        traced = self._lab.settings.current.trace and "trace" in status.can
         return (sample.measured_live or 0) >= status.target * MIN_MEASURED and status.tracing == traced
 
     def held(self, seconds: float) -> bool:
@@ -110,13 +110,13 @@ class DemoLane:
         return holding and self._lab.clock() - self._since >= seconds
 
     def figure(self, name: str) -> float:
-        """Return a metric's value by its name, as `concwatch figures` lists it; NaN if not known yet.
+        """Return a metric's value by its name, as `concwatch metrics` lists it; NaN if not known yet.
 
         Raises:
             DemoFailed: there is no such metric.
         """
         if name not in BY_NAME:
-            raise DemoFailed(f'unknown metric "{name}": see concwatch figures{suggest(name, BY_NAME)}')
+            raise DemoFailed(f'unknown metric "{name}": see concwatch metrics{suggest(name, BY_NAME)}')
         value = BY_NAME[name].value(self.snapshot)
         return float("nan") if value is None else value
 

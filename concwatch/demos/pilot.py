@@ -8,17 +8,22 @@ from textual.app import App
 from textual.errors import NoWidget
 from textual.events import Event
 from textual.geometry import Offset
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.widget import Widget
 
+from concwatch.demos.lane import DemoFailed
 from concwatch.demos.mouse import Mouse
 from concwatch.demos.screen_strips import screen_strips
+from concwatch.ui.dialogs.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.charts.chart import Chart
 from concwatch.ui.widgets.lanes.slider import Slider
 
 POLL_INTERVAL = 0.05
 """Seconds between two evaluations of a condition."""
+
+RESPONSE_TIMEOUT = 30.0
+"""Seconds to wait for the first frame, and for the effect of a key or the mouse."""
 
 
 class ScreenPilot:
@@ -43,6 +48,22 @@ class ScreenPilot:
     def monitor(self) -> MonitorScreen:
         """The monitor's screen, even behind a dialog."""
         return next(screen for screen in self.app.screen_stack if isinstance(screen, MonitorScreen))
+
+    @property
+    def in_front(self) -> MonitorScreen:
+        """The monitor's screen.
+
+        Raises:
+            DemoFailed: another screen or a dialog is in front of it.
+        """
+        if not isinstance(self.app.screen, MonitorScreen):
+            raise DemoFailed("another screen or a dialog is in front of the lanes")
+        return self.app.screen
+
+    @property
+    def fit_question(self) -> str:
+        """The text of the dialog about a target that does not fit, or an empty string."""
+        return self.app.screen.reason if isinstance(self.app.screen, FitDialog) else ""
 
     def shown_charts(self) -> dict[str, Chart]:
         """Return the visible charts by metric, in order: those of a dialog, or else of the monitor."""
@@ -89,8 +110,24 @@ class ScreenPilot:
                 await asyncio.sleep(self._interval)
 
     async def settle(self) -> None:
-        """Wait until all messages have been handled; for what takes time use `wait`."""
-        await self._pilot.pause(0)
+        """Wait until all messages have been handled; for what takes time use `wait`.
+
+        Raises:
+            DemoFailed: the app does not respond.
+        """
+        try:
+            await self._pilot.pause(0)
+        except WaitForScreenTimeout:
+            raise DemoFailed("the program does not respond, since it is busy with something else") from None
+
+    async def expect(self, condition: Callable[[], object], expected: str) -> None:
+        """Wait for the effect of an event; ``expected`` describes it.
+
+        Raises:
+            DemoFailed: there was none within `RESPONSE_TIMEOUT`.
+        """
+        if not await self.wait(condition, RESPONSE_TIMEOUT):
+            raise DemoFailed(f"waited {RESPONSE_TIMEOUT:g} s for {expected}")
 
     async def wait(self, condition: Callable[[], object], limit: float) -> bool:
         """Wait for a condition, at most ``limit`` seconds. Return whether it became true."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from textual.pilot import Pilot
 
 from concwatch.demos.captures import Captures
-from concwatch.demos.demo import Demo, describe
+from concwatch.demos.demo import FILM_SIZE, PICTURE_SIZE, Demo, describe
 from concwatch.demos.stage import Stage
 from concwatch.ui.apps.app import ConcwatchApp
 from concwatch.ui.apps.watch_app import WatchApp
@@ -50,30 +50,13 @@ async def play(
         captures: stores the pictures and the film.
         log: called with a line at the beginning of each step.
         on_screen: whether to show it on the terminal.
-        size: columns and rows without a terminal.  [the demo's own]
+        size: columns and rows without a terminal.  [the demo's own, or those of a picture or film]
     """
     result = PlayResult()
 
-    async def perform(pilot: Pilot[Any]) -> None:
-        stage = Stage(app, pilot, captures, demo.optional, log)
-        with warnings.catch_warnings(record=True) as warned:
-            warnings.simplefilter("always")
-            try:
-                await stage.begin()
-                await demo.play(stage)
-            except (Exception, SystemExit) as error:
-                if app.is_running:
-                    result.problem = describe(error, demo.path)
-            else:
-                result.completed = True
-                captures.add_frame(app)
-        for warning in warned:
-            if "never awaited" in str(warning.message):  # a likely mistake, otherwise silent
-                result.completed = False
-                result.problem = f"{demo.path.name}: line {warning.lineno}: {warning.message}"
-
     async def auto_pilot(pilot: Pilot[Any]) -> None:
-        performing = asyncio.ensure_future(perform(pilot))
+        stage = Stage(app, pilot, captures, demo.optional, log)
+        performing = asyncio.ensure_future(_perform(demo, stage, result))
         leaving = asyncio.ensure_future(_until_ended(app))
         try:
             await asyncio.wait((performing, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -86,10 +69,9 @@ async def play(
 
     if demo.theme:
         app.theme = demo.theme
-    recorded = captures.attach(app, on_screen)
     await app.run_async(
-        headless=not on_screen and not recorded,
-        size=None if on_screen else size or demo.size,
+        headless=not on_screen,
+        size=None if on_screen else size or demo.size or (FILM_SIZE if captures.filming else PICTURE_SIZE),
         auto_pilot=auto_pilot,
     )
     result.status = app.return_code or 0
@@ -100,6 +82,25 @@ async def play(
     elif not result.completed and not result.problem:
         result.problem = f"{demo.path.name}: the program ended {over}"
     return result
+
+
+async def _perform(demo: Demo, stage: Stage, result: PlayResult) -> None:
+    """Play the steps of a demo."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            await stage.begin()
+            await demo.play(stage)
+        except (Exception, SystemExit) as error:
+            if stage.app.is_running:
+                result.problem = describe(error, demo.path)
+        else:
+            result.completed = True
+            await stage.end()
+    for warning in warned:
+        if "never awaited" in str(warning.message):  # a likely mistake, otherwise silent
+            result.completed = False
+            result.problem = f"{demo.path.name}: line {warning.lineno}: {warning.message}"
 
 
 async def _until_ended(app: ConcwatchApp | WatchApp) -> None:

@@ -15,7 +15,7 @@
 The first line of its docstring is the title of its pictures, the rest a description. The files are named
 after it: mine-held.svg, mine.gif. These constants are optional:
 
-    SIZE = "80x24"                columns and rows of the terminal; default 120x40
+    SIZE = "80x24"                columns and rows of the terminal; default 120x40, for films 100x36
     THEME = "concwatch-light"     the colour theme
     ENGINES = ("asyncio", "go")   the lanes; default the four of the program
     HOSTS = {"web1": "ssh -T web1"}  hosts to run the lanes on, name and command; default this machine
@@ -32,10 +32,12 @@ The methods of a stage, each with await:
     drag("asyncio", "10k")        drag a lane's slider to one of its stops
     until(condition, limit=30)    wait until a function of the lab returns true, at most 30 seconds;
                                   text="tokio runs" describes it in the output
-    caption("10,000 tasks")       show a text of one or two lines above the keys
-    shot("held")                  take a picture of the screen; with chart="rss" a slide of that chart
+    caption("10,000 tasks")       show a text of one or two lines above the keys, for at least two seconds
+    shot("held")                  take a picture of the screen; with chart="rss" a slide of that chart,
+                                  with size=(1280, 640) in these pixels, and with the sentence above
+                                  the table as its title
     film()                        start the film here; without it, it starts with the first frame;
-                                  film(keys=True) also shows the keys pressed and the drags
+                                  film(speed=3): up to the next caption, it is three times as fast
 
 A condition is called with the running concwatch.monitor.lanes.lab.Lab, which has a snapshot(). Most use a
 text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
@@ -44,7 +46,7 @@ text on the screen, stage.sees("done"), or a lane. stage.lane("asyncio") has:
     live, target                  numbers of tasks
     settled                       whether it has reached its target, and the memory per task is known
     held(10)                      whether it has held its target for 10 seconds
-    figure("completed_mean")      one of `concwatch figures`, in bytes, seconds or tasks per second;
+    figure("completed_mean")      one of `concwatch metrics`, in bytes, seconds or tasks per second;
                                   NaN, for which all comparisons are false, until it is known
 
 Each step is printed as a line. A step that fails ends the demo with a line that says why, and exit
@@ -58,9 +60,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from textual.geometry import Offset
-from textual.pilot import Pilot, WaitForScreenTimeout
+from textual.pilot import Pilot
 from textual.widgets import Input
 
+from concwatch.demos.caption_line import CaptionLine, read_caption
 from concwatch.demos.captures import Captures
 from concwatch.demos.keyboard import character_event, key_event
 from concwatch.demos.lane import CannotRun, DemoFailed, DemoLane
@@ -75,16 +78,14 @@ from concwatch.ui.apps.app import ConcwatchApp
 from concwatch.ui.apps.picture_files import chart_slide
 from concwatch.ui.apps.watch_app import WatchApp
 from concwatch.ui.base.dialog import TypeDialog
-from concwatch.ui.dialogs.fit_dialog import FitDialog
 from concwatch.ui.panels.lanes import LanePanel
-from concwatch.ui.screens.monitor import MonitorScreen
-from concwatch.ui.widgets.bars.caption_bar import CaptionBar, KeyBadge
 from concwatch.ui.widgets.bars.key_bar import KeyBar
 from concwatch.ui.widgets.lanes.lane_card import LaneCard
 from concwatch.ui.widgets.lanes.slider import Slider
+from concwatch.ui.widgets.tables.cost_table import CostTable
 
-RESPONSE_TIMEOUT = 30.0
-"""Seconds to wait for the first frame, and for the effect of a key or the mouse."""
+FIRST_FRAME = 2.0
+"""Seconds of the program after which a film may start: those before are about starting it."""
 
 SHOT = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 """Valid names of shots."""
@@ -114,8 +115,8 @@ class Stage:
         self._captures = captures
         self._optional = optional
         self._log = log
-        self._steps = 0
-        self._shows_keys = False
+        self._steps, self._began = 0, 0.0
+        self._line = CaptionLine(app, captures.clock, keys=captures.filming or not app.is_headless)
         self._lanes: dict[str, DemoLane] = {}
         if isinstance(app.lab, Lab):
             self._lanes = {lane.engine.name: DemoLane(app.lab, lane) for lane in app.lab.lanes}
@@ -123,9 +124,15 @@ class Stage:
     async def begin(self) -> None:
         """Wait for the first frame."""
         keys = self._pilot.monitor.query_one(KeyBar)
-        await self._expect(lambda: keys.region.bottom == self.app.size.height, "the first frame")
-        await self._settle()
+        await self._pilot.expect(lambda: keys.region.bottom == self.app.size.height, "the first frame")
+        await self._pilot.settle()
+        self._began = self.lab.clock()
         self._captures.film(self.app)
+
+    async def end(self) -> None:
+        """Wait until the last caption has been read, and take the last frame."""
+        await self._line.wait()
+        self._captures.add_frame(self.app)
 
     # The steps.
 
@@ -133,16 +140,16 @@ class Stage:
         """Press keys, waiting for the program after each."""
         with self._step(f"press {' '.join(keys)}", may_exit=True):
             for key, event in [(key, key_event(key)) for key in keys]:
-                self._show(key)
+                await self._line.show_keys(key)
                 await self._pilot.send(event)
-                await self._settle()
+                await self._pilot.settle()
 
     async def type(self, key: str, text: str) -> None:
         """Open a dialog with a key, type a text into it, and press enter."""
         with self._step(f"type {text} after {key}"):
-            self._show(f"{key}  {text}  enter")
+            await self._line.show_keys(f"{key}  {text}  enter")
             await self._pilot.send(key_event(key))
-            await self._expect(
+            await self._pilot.expect(
                 lambda: isinstance(self.app.screen, TypeDialog) and isinstance(self.app.focused, Input),
                 f"a dialog that the key {key} opens",
             )
@@ -151,9 +158,9 @@ class Stage:
             await self._pilot.send(*map(character_event, text), key_event("enter"))
 
             def refused() -> str:
-                return dialog.error or self._fit_question()
+                return dialog.error or self._pilot.fit_question
 
-            await self._expect(
+            await self._pilot.expect(
                 lambda: self.app.screen is not dialog or refused(), f"the dialog to accept {text}"
             )
             if refused():
@@ -163,10 +170,10 @@ class Stage:
         """Click on the first letter of a text that is visible on the screen, or on a lane's card."""
         where = "on the screen" if lane is None else f"on the card of {lane}"
         with self._step(f'click "{text}" {where}', may_exit=True):
-            await self._expect(lambda: self.sees(text, lane), f'"{text}" {where}')
+            await self._pilot.expect(lambda: self.sees(text, lane), f'"{text}" {where}')
             if at := self._find(text, lane):
                 await self._pilot.mouse.click(at)
-            await self._settle()
+            await self._pilot.settle()
 
     async def choose(self, lane: str) -> None:
         """Select a lane, for the keys that act on one."""
@@ -178,19 +185,19 @@ class Stage:
         with self._step(f"switch {lane}"):
             found = self.lane(lane)
             wanted = not found.wanted
-            self._show("space")
+            await self._line.show_keys("space")
             await self._choose(lane)
             await self._pilot.send(key_event("space"))
-            await self._expect(
+            await self._pilot.expect(
                 lambda: self.lane(lane).wanted == wanted, f"{lane} switched {'on' if wanted else 'off'}"
             )
 
     async def drag(self, lane: str, tasks: int | str) -> None:
         """Drag a lane's slider to one of its stops, such as 5_000 or "10k"."""
         with self._step(f"drag {lane} to {tasks}"):
-            count = parse_count(str(tasks), LARGEST_TARGET)
+            count, pilot = parse_count(str(tasks), LARGEST_TARGET), self._pilot
             slider = await self._slider(lane)
-            start, end = self._pilot.stop(slider, slider.shown), self._pilot.stop(slider, count)
+            start, end = pilot.stop(slider, slider.shown), pilot.stop(slider, count)
             scale, track = slider.scale, slider.track_region
             stop = scale.value_at(end.x - track.x, track.width)
             if stop != count:
@@ -199,18 +206,18 @@ class Stage:
                     f'or 5k, up to {format_count(scale.reachable)}; any number with choose("{lane}") and '
                     f'type("enter", "{count}")'
                 )
-            self._show(f"drag {lane} → {format_count(count)}")
-            await self._pilot.mouse.press(start)
-            await self._expect(lambda: slider.held is not None, f"the knob of {lane} held by the mouse")
-            await self._pilot.mouse.move(end)
-            await self._expect(lambda: slider.held == count, f"the knob of {lane} at {format_count(count)}")
-            await self._pilot.mouse.release()
-            await self._expect(
-                lambda: self.lane(lane).target == count or self.lane(lane).held_back or self._fit_question(),
+            await self._line.show_keys(f"drag {lane} → {format_count(count)}")
+            await pilot.mouse.press(start)
+            await pilot.expect(lambda: slider.held is not None, f"the knob of {lane} held by the mouse")
+            await pilot.mouse.move(end)
+            await pilot.expect(lambda: slider.held == count, f"the knob of {lane} at {format_count(count)}")
+            await pilot.mouse.release()
+            await pilot.expect(
+                lambda: self.lane(lane).target == count or self.lane(lane).held_back or pilot.fit_question,
                 f"target {format_count(count)} of {lane}",
             )
-            if self._fit_question():
-                raise DemoFailed(self._fit_question())
+            if pilot.fit_question:
+                raise DemoFailed(pilot.fit_question)
 
     async def until(self, condition: Condition, limit: float = 30.0, text: str = "a condition holds") -> None:
         """Wait until a condition of the lab is true, at most ``limit`` seconds; ``text`` describes it."""
@@ -222,57 +229,45 @@ class Stage:
 
     async def caption(self, text: str) -> None:
         """Show a text of one or two lines above the keys, also in front of a dialog."""
-        lines = [plain(" ".join(line.split())) for line in text.strip().splitlines()]
-        text = "\n".join(lines)
+        text = read_caption(text)
+        lines = text.splitlines()
         with self._step(f"caption: {' / '.join(lines)}"):
             if len(lines) > MAX_LINES:
-                raise DemoFailed(f"{len(lines)} lines; expected {MAX_LINES} at most")
-            stack = self.app.screen_stack
-            for screen in stack:
-                for bar in screen.query(CaptionBar):
-                    bar.set_text(text)
-            # In the dialog, and in the screen behind it, where it stays when the dialog closes.
-            behind = next(screen for screen in reversed(stack) if not screen.is_modal)
-            for screen in dict.fromkeys((behind, self.app.screen)):
-                if not screen.query(CaptionBar):
-                    keys = screen.query(KeyBar)
-                    await screen.mount(CaptionBar(text), before=keys.first() if keys else None)
-            await self._settle()
+                raise DemoFailed(f"a caption has at most {MAX_LINES} lines, not {len(lines)}")
+            await self._line.show(text)
+            self._captures.clock.run(1.0)
+            await self._pilot.settle()
 
-    async def shot(self, name: str, chart: str = "") -> None:
-        """Take a picture of the current screen, or of the chart of one metric, such as ``"rss"``."""
+    async def shot(self, name: str, chart: str = "", size: tuple[int, int] | None = None) -> None:
+        """Take a picture of the current screen, or of the chart of one metric, such as ``"rss"``.
+
+        With a ``size`` in pixels, the sentence above the table is the title of the chart.
+        """
         with self._step(f"shot {name} of {chart}" if chart else f"shot {name}"):
             if not SHOT.fullmatch(name):
-                raise DemoFailed("expected a name of lower-case letters, digits and hyphens")
+                raise DemoFailed("a name has only lower-case letters, digits and hyphens")
             if name in self._captures.shots:
-                raise DemoFailed("this name is already used; expected another name")
+                raise DemoFailed("this name is already used")
             self.app.update_now()
-            await self._settle()
+            await self._pilot.settle()
             if not chart:
                 self._captures.add_shot(name, self.app)
                 return
             shown = self._pilot.shown_charts()
             if chart not in shown:
                 raise DemoFailed(f'no chart of "{chart}" is visible; expected one of {", ".join(shown)}')
-            slide = chart_slide(shown[chart], self.app.conditions(), self.app.current_theme.dark)
-            self._captures.shots[name] = slide
+            title = self._pilot.monitor.query_one(CostTable).answer if size else ""
+            conditions, dark = self.app.conditions(), self.app.current_theme.dark
+            self._captures.shots[name] = chart_slide(shown[chart], conditions, dark, size, title)
 
-    async def film(self, keys: bool = False) -> None:
-        """Start the film here; with ``keys`` it also shows the keys pressed and the drags."""
-        with self._step("film"):
-            self._shows_keys = keys
-            await self._settle()
-            self._captures.film(self.app)
-
-    def _show(self, text: str) -> None:
-        """Show a key or a drag for a moment, if the film shows keys."""
-        if not self._shows_keys:
-            return
-        badges = self.app.screen.query(KeyBadge)
-        if badges:
-            badges.first().set_text(text)
-        else:
-            self.app.screen.mount(KeyBadge(text))
+    async def film(self, speed: float = 1.0) -> None:
+        """Start the film here; up to the next caption, it is ``speed`` times as fast as the program."""
+        with self._step("film" if speed == 1.0 else f"film, {speed:g} times as fast"):
+            await self._pilot.expect(
+                lambda: self.lab.clock() - self._began >= FIRST_FRAME, "the first figures of the program"
+            )
+            self._captures.film(self.app, speed)
+            self._line.count_anew()
 
     # For conditions.
 
@@ -319,52 +314,27 @@ class Stage:
             if not may_exit or self.app.is_running:
                 raise
 
-    async def _expect(self, condition: Callable[[], object], expected: str) -> None:
-        """Wait for the effect of a step; ``expected`` describes it.
-
-        Raises:
-            DemoFailed: there was none within `RESPONSE_TIMEOUT`.
-        """
-        if not await self._pilot.wait(condition, RESPONSE_TIMEOUT):
-            raise DemoFailed(f"expected {expected} within {RESPONSE_TIMEOUT:g} s")
-
-    async def _settle(self) -> None:
-        """Wait until the program has processed its messages."""
-        try:
-            await self._pilot.settle()
-        except WaitForScreenTimeout:
-            raise DemoFailed("expected the program to respond; it is busy with something else") from None
-
     async def _choose(self, name: str) -> None:
         self.lane(name)
-        panel, index = self._monitor().side, list(self._lanes).index(name)
+        panel, index = self._pilot.in_front.side, list(self._lanes).index(name)
         assert isinstance(panel, LanePanel)
         await self._pilot.send(key_event(str(index + 1)))
-        await self._settle()
-        await self._expect(lambda: panel.selected == index, f"lane {name} selected")
-
-    def _fit_question(self) -> str:
-        """Return the text of the dialog about a target that does not fit, or an empty string."""
-        return self.app.screen.reason if isinstance(self.app.screen, FitDialog) else ""
-
-    def _monitor(self) -> MonitorScreen:
-        if not isinstance(self.app.screen, MonitorScreen):
-            raise DemoFailed("expected the lanes in front, not another screen or a dialog")
-        return self.app.screen
+        await self._pilot.settle()
+        await self._pilot.expect(lambda: panel.selected == index, f"lane {name} selected")
 
     def _card(self, name: str) -> LaneCard:
         self.lane(name)
-        return list(self._monitor().query(LaneCard))[list(self._lanes).index(name)]
+        return list(self._pilot.in_front.query(LaneCard))[list(self._lanes).index(name)]
 
     async def _slider(self, name: str) -> Slider:
         """Scroll to a lane's slider and return it."""
         slider = self._card(name)
         slider.scroll_visible(animate=False)  # happens later, when the screen processes it
         find = self.app.screen.find_widget
-        await self._expect(
+        await self._pilot.expect(
             lambda: find(slider).visible_region == find(slider).region, f"the slider of {name} to be visible"
         )
-        await self._settle()
+        await self._pilot.settle()
         return slider
 
     def _find(self, text: str, lane: str | None) -> Offset | None:

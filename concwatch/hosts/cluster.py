@@ -22,6 +22,7 @@ from cloudpickle import register_pickle_by_value
 from distributed.versions import VersionMismatchWarning
 
 from concwatch.hosts import plugin
+from concwatch.hosts.cluster_bridges import CLOSE_TIMEOUT, ClusterBridges
 from concwatch.hosts.cluster_pipe import ClusterPipe
 from concwatch.hosts.host import PYTHON, Host
 from concwatch.hosts.local_cluster import local_cluster
@@ -33,12 +34,6 @@ LOCAL = "local:"
 
 CONNECT_TIMEOUT = 8.0
 """Seconds that a scheduler may take to answer."""
-
-CLOSE_TIMEOUT = 3.0
-"""Seconds that closing the connection may take."""
-
-RUN_TIMEOUT = 10.0
-"""Seconds that a Dask worker may take to accept orders."""
 
 POLL_INTERVAL = 1.0
 """Seconds between two polls of the scheduler's list of workers."""
@@ -70,12 +65,10 @@ class Cluster:
         self._name = f"concwatch-{uuid.uuid4().hex}"
         self._known: dict[str, Host] = {}
         self._present: Mapping[str, str] = {}  # host → address of the Dask worker, of the connected ones
-        self._pipes: dict[int, tuple[str, ClusterPipe]] = {}  # with the address
+        self._bridges = ClusterBridges(self._name)
         self._numbers = itertools.count()
-        self._orders: dict[str, list[plugin.Order]] = {}  # address → orders waiting to be sent
         self._beat = -1
         self._client: distributed.Client | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
         self._connected: Future[None] = Future()
@@ -96,7 +89,8 @@ class Cluster:
         """Run ``python -c code`` beside a Dask worker and write ``preamble`` to its standard input."""
         number, address = next(self._numbers), self._present.get(host.name, "")
         pipe = ClusterPipe(
-            lambda order, value: self._call(self._queue, address, (number, order, value)), self._send_beat
+            lambda order, value: self._call(self._bridges.queue, address, (number, order, value)),
+            self._send_beat,
         )
         python = "" if host.python == PYTHON else host.python
         self._call(self._open, number, address, pipe, ((python, "-c", code), preamble))
@@ -114,74 +108,16 @@ class Cluster:
             self._loop.call_soon_threadsafe(function, *arguments)
 
     def _open(self, number: int, address: str, pipe: ClusterPipe, how: object) -> None:
-        if address not in self._present.values():
+        if address in self._present.values():
+            self._bridges.open(number, address, pipe, how)
+        else:
             pipe.receive(plugin.FAILED, LEFT)
-            return
-        self._pipes[number] = address, pipe
-        self._queue(address, (number, plugin.OPEN, how))
-
-    def _queue(self, address: str, order: plugin.Order) -> None:
-        """Queue an order to be sent."""
-        if order[0] not in self._pipes:
-            return
-        if address not in self._orders:
-            self._orders[address] = []
-            self._start(self._send_orders(address))
-        self._orders[address].append(order)
-
-    async def _send_orders(self, address: str) -> None:
-        """Send the queued orders of one Dask worker; if that fails, the worker counts as lost."""
-        try:
-            while orders := self._orders[address]:
-                self._orders[address] = []
-                if not await self._call_worker(plugin.execute, orders, address):
-                    await self._call_worker(plugin.install, None, address)
-                    await self._call_worker(plugin.execute, orders, address)
-        except Exception as error:  # Dask and the plugin may raise anything
-            self._end_pipes(f"ended: {type(error).__name__}: {error}", address)
-        finally:
-            del self._orders[address]
-
-    async def _call_worker(self, function: Callable[..., Any], orders: Any, address: str) -> Any:
-        if self._client is None:
-            raise OSError("not connected")
-        arguments = (self._name,) if orders is None else (self._name, orders)
-        async with asyncio.timeout(RUN_TIMEOUT):
-            return (await self._client.run(function, *arguments, workers=[address]))[address]
 
     def _send_beat(self, number: int) -> None:
         """Send a heartbeat to every bridge, once for all links that ask for the same number."""
         if number > self._beat:
             self._beat = number
-            self._call(lambda: self._start(self._beat_all(encode("beat", number=number))))
-
-    async def _beat_all(self, line: bytes) -> None:
-        workers = list({address for address, _ in self._pipes.values()})
-        if self._client is not None and workers:
-            with suppress(Exception):  # a bridge that receives none ends by itself
-                async with asyncio.timeout(RUN_TIMEOUT):
-                    await self._client.run(
-                        plugin.write_all, self._name, line, workers=workers, on_error="ignore"
-                    )
-
-    def _start(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _receive(self, event: tuple[float, tuple[int, int, Any]]) -> None:
-        """Pass an event of the topic to its pipe."""
-        number, what, value = event[1]
-        if number in self._pipes:
-            self._pipes[number][1].receive(what, value)
-            if what in (plugin.EXIT, plugin.FAILED):
-                del self._pipes[number]
-
-    def _end_pipes(self, reason: str, *addresses: str) -> None:
-        for number, (address, pipe) in list(self._pipes.items()):
-            if address in addresses:
-                del self._pipes[number]
-                pipe.receive(plugin.FAILED, reason)
+            self._call(self._bridges.write_all, encode("beat", number=number))
 
     # The connection.
 
@@ -196,7 +132,7 @@ class Cluster:
                 why = str(error)
             else:
                 expected = f"expected a Dask scheduler with distributed {OLDEST} or newer"
-                why = f"what answers cannot be used: {expected} ({type(error).__name__}: {error})"
+                why = f"what answers cannot be used ({type(error).__name__}: {error}); {expected}"
             if not self._connected.done():
                 self._connected.set_exception(ValueError(f"{self._address}: {one_line(plain(why))[:300]}"))
         finally:
@@ -233,11 +169,11 @@ class Cluster:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await client
                 await _check_versions(client)
-                client.subscribe_topic(self._name, self._receive)
+                client.subscribe_topic(self._name, self._bridges.receive)
                 await self._update_hosts(client)
             if not self._present:
                 raise ValueError("the cluster has no workers; expected one or more")
-            self._client = client
+            self._client, self._bridges.run = client, client.run
             if not self._connected.done():
                 self._connected.set_result(None)
             while True:
@@ -248,12 +184,10 @@ class Cluster:
                     break
                 async with asyncio.timeout(CONNECT_TIMEOUT):
                     await self._update_hosts(client)
-            for number, (worker, _) in list(self._pipes.items()):
-                self._queue(worker, (number, plugin.CLOSE, None))
-            await asyncio.wait([*self._tasks, asyncio.create_task(asyncio.sleep(0))], timeout=CLOSE_TIMEOUT)
+            await self._bridges.close()
         finally:
             self._client, self._present = None, {}
-            self._end_pipes(GONE, *(address for address, _ in self._pipes.values()))
+            self._bridges.lose(GONE)
             with suppress(Exception):  # the scheduler may be gone
                 async with asyncio.timeout(CLOSE_TIMEOUT):
                     await client.close()
@@ -268,7 +202,7 @@ class Cluster:
             self._known.setdefault(name, self._host(name, facts))
         left = {*self._present.values()} - {*present.values()}
         self._present = present
-        self._end_pipes(LEFT, *left)
+        self._bridges.end(LEFT, *left)
 
     def _host(self, name: str, facts: Mapping[str, Any]) -> Host:
         limit, used = facts.get("memory_limit"), facts.get("metrics", {}).get("memory", 0)
@@ -290,6 +224,6 @@ async def _check_versions(client: distributed.Client) -> None:
     own = "{}.{}".format(*sys.version_info)
     if python is None or python[0] != own or int(dask.partition(".")[0]) < OLDEST:
         raise ValueError(
-            f"it has Python {python[0] if python else '?'} and distributed {dask}: "
+            f"it has Python {python[0] if python else '?'} and distributed {dask}; "
             f"expected Python {own}, as concwatch runs on, and distributed {OLDEST} or newer"
         )

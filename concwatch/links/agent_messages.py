@@ -128,7 +128,7 @@ or once a second if there are 200 or more. A group is the tasks of one coroutine
         ``kept``       about how many done tasks something still references, estimated from one task for each
                        report: since Python 3.14, in place of ``retained``
         ``live_peak``  the highest ``live`` of all scans
-        ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean lifetime. Scans
+        ``task_seconds``  the integral of ``live`` over time; divided by ``ended``, the mean life. Scans
                        are jittered, so that they are not in step with the program. Absent until three scans
                        have found a task, and if only scans find the tasks of ``direct`` or ``moved``
         ``direct``     how many of ``created`` were not counted at creation; more may have been missed
@@ -138,8 +138,8 @@ or once a second if there are 200 or more. A group is the tasks of one coroutine
                        moved to the group of that name, with numbers replaced by ``N``, which has no file
         ``left_over``, ``destroyed``  as in ``tick``
         ``left_lines``  list of objects ``line``, ``tasks``, at most 5, the most frequent first: the lines
-                       that created the left-over tasks; ``line`` is empty if it was not recorded. Absent
-                       without left-over tasks
+                       that created the leftover tasks; ``line`` is empty if it was not recorded. Absent
+                       without leftover tasks
         ``completed``, ``failed``, ``cancelled``  absent without ``outcomes``
         ``oldest``     seconds since the oldest live sampled task was created; absent without one. One task
                        per group is sampled every half second, so that long-lived tasks are included. The
@@ -177,7 +177,7 @@ of places within another have at most 5, the most frequent first.
     ``oldest``     object ``age`` (seconds), ``where``, ``start`` (the line that created it, or null) of the
                    oldest sampled task, or null
 
-``finished``: the answer to the command: what holds the finished tasks of a group that are still referenced.
+``finished``: the answer to the command: what holds the ended tasks of a group that are still referenced.
     ``group``      the requested number
     ``looked``     how many of them were examined, at most 3
     ``kind``, ``within``, ``holders``  what holds most of these, as in ``objects``
@@ -223,7 +223,7 @@ or wrong after one. Sent first with ``ready``, and when there are new ones, at m
     ``total``      how many there were since the agent started
     ``kinds``      list of objects, the first 10 kinds: ``error`` (the type of the exception), ``where`` (the
                    agent's innermost line, ``"concwatch/portable/agent/counting/scan.py:123"``), ``figures``
-                   (which figures it concerns: ``"left-over tasks"``; empty for all), ``count``. The text of
+                   (which figures it concerns: ``"leftover tasks"``; empty for all), ``count``. The text of
                    an exception, which may have values of the program, is not sent
 
 ``lines``: the answer to the command: where traced memory was allocated.
@@ -658,7 +658,7 @@ class Container(HeldValue, frozen=True):
 
 
 class Finished(HeldValue, tag="finished", frozen=True):
-    """What holds most of some finished tasks of a group that are still referenced."""
+    """What holds most of some ended tasks of a group that are still referenced."""
 
     group: Count = 0
     looked: Count = 0

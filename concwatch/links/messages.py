@@ -106,7 +106,7 @@ class Reached(msgspec.Struct, tag="reached", frozen=True):
 
 
 class BurstDone(msgspec.Struct, tag="burst", frozen=True):
-    """A burst has finished; times in seconds, memory in bytes."""
+    """A burst has ended; times in seconds, memory in bytes."""
 
     tasks: Count
     create_seconds: Seconds

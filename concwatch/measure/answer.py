@@ -7,6 +7,7 @@ from itertools import combinations
 from concwatch.monitor.metrics.metric import Caveat, marks_of
 from concwatch.monitor.metrics.metrics import BY_NAME, KEPT, LaneSnapshot, known_cost
 from concwatch.monitor.metrics.snapshot import Snapshot
+from concwatch.monitor.metrics.unit import RATIO
 from concwatch.portable.protocol.units import format_bytes, format_count, format_short
 
 LEAST = 100
@@ -111,8 +112,7 @@ def sentences(known: Mapping[str, Known], chosen: Sequence[str] = ()) -> Sequenc
     if dear == cheap:
         ratio = f"1 {noun(dear)} takes {format_bytes(known[dear][0])}{marks}"
     else:
-        times = known[dear][0] / known[cheap][0]
-        number = f"{times:.1f}" if times < 99.95 else format_count(round(times))
+        number = RATIO.format(known[dear][0] / known[cheap][0]).removesuffix(" ×")
         ratio = f"1 {noun(dear)} = {number} {noun(cheap, 's')}{marks}"
     fitting = [
         f"{format_fitting(known[name][1])}{known[name][3]} {noun(name, 's')}"

@@ -64,6 +64,8 @@ class MetricExpectation:
             raise ValueError(f"{quoted}: {error}") from None
         if parts is None or not units:
             raise ValueError(f"{quoted} is not an expectation; expected {form}")
+        if not parts["value"].strip():
+            raise ValueError(f"{quoted} has no value; expected {form}")
         try:
             check_one_of("metric", metric, units, metric[:40].replace("-", "_"))
             check_one_of("comparison", parts["op"], COMPARISONS)

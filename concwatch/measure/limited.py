@@ -123,7 +123,8 @@ def _limits(lane: LaneSnapshot, lab: Snapshot, short: bool) -> Iterator[str]:
     ):
         # Collection is timed by the clock, which also runs while others have the core.
         share = f"{format_percent(collecting)} of its CPU time"
-        spent = f"{format_seconds(sample.gc or 0.0)} so far, on shared cores"
+        per = " per host" if lane.combines else ""
+        spent = f"{format_seconds((sample.gc or 0.0) / len(lane.names))}{per} so far, on shared cores"
         yield f"garbage collection: {share if collecting < RELIABLE else spent}; frozen (g) avoids it"
     if turns:
         yield GIL

@@ -55,8 +55,8 @@ class Measurement(FollowedLane):
             lane.engine.name,
             plan.tasks,
             {Outcome.INTERRUPTED: "before its end"},
-            traced=lab.settings.trace,
-            gc=lab.settings.gc,
+            traced=lab.settings.current.trace,
+            gc=lab.settings.current.gc,
         )
         super().__init__(lab, lane)
         self._plan = plan
@@ -91,7 +91,7 @@ class Measurement(FollowedLane):
     async def _measure(self) -> None:
         lab, lane, plan, result = self.lab, self.lane, self._plan, self.result
         await asyncio.sleep(SETTLE)
-        problem = await server_problem(lab.settings)
+        problem = await server_problem(lab.settings.current)
         if problem:
             lane.worker.fail(problem)
         if not self.look().on:

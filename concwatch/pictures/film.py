@@ -1,10 +1,10 @@
-"""Films: frames of a terminal as an animated GIF or WebP."""
+"""Films: frames of a terminal as an animated GIF."""
 
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.segment import Segment
@@ -19,7 +19,7 @@ from concwatch.pictures.vectors import Run, add_cell
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-LAST_FRAME_SECONDS = 3.0
+LAST_FRAME_SECONDS = 5.0
 """Seconds that the last frame is shown before the film repeats."""
 
 MIN_FRAME_MS = 20
@@ -45,16 +45,15 @@ class Frame(Struct, frozen=True):
     """What is drawn over the cells of each character that stands for a chart."""
 
 
-def make_film(frames: Sequence[Frame], kind: str = "gif") -> bytes:
-    """Return a film that loops forever, without a window frame.
+def make_film(frames: Sequence[Frame]) -> bytes:
+    """Return a GIF that loops forever, without a window frame.
 
     It has the width of the widest frame and the height of the highest; smaller frames are at its upper left.
     All frames share one palette, which keeps text sharp and colours steady. Equal frames are merged, and only
-    the changes are stored. A ``"webp"`` has the same pixels in fewer bytes.
+    the changes are stored.
 
     Args:
         frames: the frames, ordered by time.
-        kind: ``"gif"`` or ``"webp"``.
 
     Raises:
         PicturesUnavailable: the extra ``shots`` is not installed.
@@ -75,7 +74,7 @@ def make_film(frames: Sequence[Frame], kind: str = "gif") -> bytes:
     palette = make_palette(used)
     tiles = {cell: masks[cell.glyph].point(palette.tables[pair]) for cell, pair in pairs.items()}
     moments = [*(scene[0] for scene in scenes), frames[-1].seconds + LAST_FRAME_SECONDS]
-    return _write(_paint(scenes, tiles, palette), _durations(moments), palette, kind)
+    return _write(_paint(scenes, tiles, palette), _durations(moments), palette)
 
 
 def read_scenes(frames: Sequence[Frame]) -> list[Scene]:
@@ -140,8 +139,8 @@ def _paint(
         yield picture.copy()
 
 
-def _write(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palette, kind: str) -> bytes:
-    """Encode a film: a GIF whose last colour means "unchanged", or a lossless WebP."""
+def _write(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palette) -> bytes:
+    """Encode a GIF whose last colour means "unchanged"."""
     # Pillow writes one palette for all frames only if its colours are unique.
     others = (color for blue in range(256) if (color := (255, 0, blue)) not in palette.colors)
     flat = bytes(part for color in [*palette.colors, *others][:256] for part in color)
@@ -149,13 +148,11 @@ def _write(pictures: "Iterator[Image]", durations: Sequence[int], palette: Palet
     def colored() -> "Iterator[Image]":
         for picture in pictures:
             picture.putpalette(flat)
-            yield picture if kind == "gif" else picture.convert("RGB")
+            yield picture
 
-    options: dict[str, Any] = {"lossless": True, "quality": 60, "method": 2}
-    if kind == "gif":
-        options = {"disposal": 1, "optimize": True, "palette": flat, "transparency": MAX_COLORS}
     film, target = colored(), io.BytesIO()
     next(film).save(
-        target, kind, save_all=True, append_images=film, duration=list(durations), loop=0, **options
-    )
+        target, "gif", save_all=True, append_images=film, duration=list(durations), loop=0,
+        disposal=1, optimize=True, palette=flat, transparency=MAX_COLORS,
+    )  # fmt: skip
     return target.getvalue()

@@ -80,8 +80,8 @@ def read_header(line: bytes, name: str) -> Header:
     version = found.version
     if version > VERSION:
         raise ValueError(
-            f'"{name}" was written by a newer concwatch: its version is {version}, '
-            f"expected at most {VERSION}: pip install -U concwatch"
+            f'"{name}" was written by a newer concwatch (version {version} of the format, '
+            f"not {VERSION} or older); upgrade with pip install -U concwatch"
         )
     unknown = f'"{name}" has an unknown version: '
     if version < VERSION:

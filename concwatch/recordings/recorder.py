@@ -219,7 +219,7 @@ class Recorder:
             lost = "all of it is lost"
         else:
             lost = f"what came after {format_position(self.seconds)} is not in it"
-        self.problem = f"{done}: {self.path}: {why}: {lost}"
+        self.problem = f"{done}: {why} ({self.path}); {lost}"
         with contextlib.suppress(OSError, ValueError):  # closing can fail for the same reason
             end()
         if self._lab is not None:

@@ -42,7 +42,7 @@ def listen(host: str, port: int) -> socket.socket:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNSENT)  # connections inherit it
             return listening
     expected = EXPECTED.get(reason, "expected an address of this machine")
-    raise ValueError(f"cannot listen on {host[:80]}, port {port}: {os.strerror(reason)}: {expected}")
+    raise ValueError(f"cannot listen on {host[:80]}, port {port} ({os.strerror(reason)}); {expected}")
 
 
 def read_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

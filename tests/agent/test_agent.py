@@ -284,13 +284,13 @@ def test_anyio_tasks_are_grouped_by_function_and_its_limiter_is_reported(monitor
 
 
 INVALID_COMMANDS = {
-    b"no JSON": "not a command",
-    b'{"type":5}': "not a command",
-    b"[" * 30_000: "not a command",
-    b'{"type":"target","tasks":5}': 'unknown command "target": expected one of rate',
-    b'{"type":"rate","hz":1000}': '"hz" is 1000: expected ticks a second from 0.1 to 10',
-    b'{"type":"outcomes"}': '"on" is None: expected true or false',
-    b'{"type":"waits","group":999}': "999: expected the number of a group",
+    b"no JSON": "is not a command",
+    b'{"type":5}': "is not a command",
+    b"[" * 30_000: "is not a command",
+    b'{"type":"target","tasks":5}': 'unknown command "target"; expected one of rate',
+    b'{"type":"rate","hz":1000}': '"hz" is 1000; expected ticks a second from 0.1 to 10',
+    b'{"type":"outcomes"}': '"on" is None; expected true or false',
+    b'{"type":"waits","group":999}': "999; expected the number of a group",
     b'{"type":"lines"}': "nothing is traced",
 }
 

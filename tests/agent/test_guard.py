@@ -59,12 +59,12 @@ DOORS = {
     "program": [
         ("counting.grouping", "Grouping.counted_coro", "tasks"),
         ("hooking.executors", "creating_line", "executors"),
-        ("hooking.left_over", "_pending", "left-over tasks"),
+        ("hooking.left_over", "_pending", "leftover tasks"),
         ("counting.process_wide", "UnfinishedTasks.add_destroyed", "destroyed tasks"),
     ],
     "loops": [
         ("blocking.heartbeat", "Heartbeat._begin", "event loops"),
-        ("hooking.left_over", "_known", "left-over tasks"),
+        ("hooking.left_over", "_known", "leftover tasks"),
     ],
     "figures": [
         ("blocking.heartbeat", "Heartbeat.lag", "event loops"),

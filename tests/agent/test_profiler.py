@@ -137,7 +137,7 @@ class TestReal:
         for wrong in (-1, 601, "x", None, True):
             process.send("profile", seconds=wrong)
         wrong = process.wait("error", lambda error: "True" in error["message"])
-        assert wrong["message"] == '"seconds" is True: expected a number from 0 to 600'
+        assert wrong["message"] == '"seconds" is True; expected a number from 0 to 600'
         finish(program)
 
     def test_a_switch_interval_that_the_program_sets_meanwhile_is_kept(self, monitor):

@@ -79,8 +79,8 @@ async def take_frames() -> tuple[list[Frame], str]:
     chance = random.Random(1)
     frames = []
     async with stage((120, 40)) as screen:
-        screen.lab.set_workload("ticks:10x0.1")
-        screen.lab.set_trace(True)
+        screen.lab.settings.set_workload("ticks:10x0.1")
+        screen.lab.settings.set_trace(True)
         await screen.press("left_square_bracket", "left_square_bracket")  # 15 s: the charts move the most
         await screen.switch_on(*LANES)
         for number in range(FILM_SECONDS * FILM_HERTZ):

@@ -10,7 +10,6 @@ from pathlib import Path
 import psutil
 
 from concwatch.commands.basics.lab import open_process
-from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.lanes.lab import DEFAULT_HZ, Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot
@@ -20,6 +19,7 @@ from concwatch.recordings.writers import open_writer
 from tests.apart import apart
 from tests.benchmarks.figures import MIB, Quantity, RowValues, benchmark, percentile, quiet, running
 from tests.benchmarks.terminal import CONCWATCH, DrawnTerminal
+from tests.fake_link import FakeWorkers
 from tests.made_recording import NAMES, made_lines
 
 HOUR = int(3600 * DEFAULT_HZ)

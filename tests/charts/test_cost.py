@@ -127,18 +127,28 @@ def test_the_chart_has_logarithmic_axes_a_label_per_lane_and_the_limit_of_the_se
         lane(10_000, fits=21_761), cost_curve(grown(*[1_000.0] * 10, *[10_000.0] * 10, each=16 * KIB), IDLE)
     )
     plot = plot_of(("threads", "#ff0000", slow), ("asyncio", "#00ff00", fast), ("pool", "#0000ff", None))
-    picture = compose(plot, 44, 13)
+    picture = compose(plot, 50, 13)
     assert picture.scale.logarithmic
     assert [tick.label for tick in picture.across] == ["10", "100", "1 k", "10 k", "100 k"]
     assert [note.text for note in plot.annotations] == ["21,761"]
     assert {mark for _, _, mark, _ in picture.marks} == {"●", "×"}
     labels = {"".join(text for text, _ in parts) for _, parts in picture.labels}
-    assert labels == {"1 +2K", "2 +2K"}
+    assert labels == {"1 2K/task", "2 2K/task"}
+    narrow = compose(plot, 30, 13)
+    assert {"".join(text for text, _ in parts).strip() for _, parts in narrow.labels} == {"1", "2"}
     # A task that costs eight times as much: a line that much higher, and as steep.
     heights = {line.name: line.values[-1] for line in plot.lines if line.name}
     assert heights["threads"] / heights["asyncio"] == pytest.approx(8)
     moved = structs.replace(plot, cursor=3.0)
     assert compose(moved, 44, 13).cursor is None, "its x axis is not time"
+
+
+def test_memory_of_a_watched_program_is_drawn_once_it_has_grown_with_its_tasks():
+    watched = lane(100, fits=0)
+    still = lane_cost(watched, cost_curve(grown(*[50.0] * 10, *[60.0] * 10), IDLE))
+    assert plot_of(("app.py", "#ff0000", still)).is_empty, "its chart gives its place to another one"
+    risen = lane_cost(watched, cost_curve(grown(*[50.0] * 10, *[100.0] * 10), IDLE))
+    assert not plot_of(("app.py", "#ff0000", risen)).is_empty
 
 
 def test_it_is_in_the_table_of_charts_but_no_metric_of_samples():

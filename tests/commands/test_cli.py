@@ -10,12 +10,13 @@ import sys
 
 import pytest
 
-from concwatch.links.fake import Costs, Fault
+from concwatch.commands.group import NAMES
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke, refused
+from tests.fake_link import Costs, Fault
 
 RUN = ("run", "asyncio", "--tasks", "5")
 
@@ -35,7 +36,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"-5" is not a number of tasks; expected a whole number', ("run", "asyncio", "--tasks", "-5")),
         ('"5,10,5" has a number of tasks twice', ("run", "asyncio", "--tasks", "5,10,5")),
         ('"0" is not a number of runs; expected a whole number from 1 to 100', (*RUN, "--repeats", "0")),
-        ('unknown workload "slep:3": expected one of churn[:RATE/s]', (*RUN, "--workload", "slep:3")),
+        ('unknown workload "slep:3"; expected one of churn[:RATE/s]', (*RUN, "--workload", "slep:3")),
         ('--arg has no effect on the workload "hold", only on module:function',
          (*RUN, "--workload", "hold", "--arg", "x")),
         ('--arg has no effect on the workload "nop", only on module:function',
@@ -60,7 +61,7 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"65536" is not a port; expected a number from 0 (any free port)', ("serve", "--port", "65536")),
         ("the host is empty; give a name or an address", ("serve", "--host", "")),
         ('"box:80" is not a host name; expected the host name of an address', ("serve", "--name", "box:80")),
-        ("cannot listen on 192.0.2.1, port 0: ", ("serve", "--host", "192.0.2.1", "--port", "0")),
+        ("cannot listen on 192.0.2.1, port 0 (", ("serve", "--host", "192.0.2.1", "--port", "0")),
         ('"9" is not a scale; expected a number from 0.25 to 8', ("export", "x", "--scale", "9")),
         ('"0" is not a speed; expected a number from 0.1 to 100', ("replay", "x", "--speed", "0")),
         ('unknown format "jpg"; expected one of svg', ("demo", "small", "--format", "jpg")),
@@ -79,7 +80,7 @@ def test_a_function_no_engine_can_run_is_bad_input_otherwise_its_lane_fails(tmp_
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("concwatch.measure.measurement.SETTLE", 0.05)
     command = ("run", "asyncio", "--tasks", "5", "--workload", "jobs:plain", "--seconds", "0.1", "--json")
-    wrong = 'workload "jobs:plain": plain is a plain function: an event loop needs a coroutine function'
+    wrong = 'workload "jobs:plain": plain is a plain function; an event loop needs a coroutine function'
     assert refused(*command).startswith(wrong)
     done = invoke(*command, "threads", "--together")
     assert done.exit_code == 1
@@ -92,7 +93,7 @@ def test_a_function_no_engine_can_run_is_bad_input_otherwise_its_lane_fails(tmp_
     [
         (("-h",), ("needs a terminal", "--engines", "--max-memory", "--rate", "engines", "run")),
         (("run", "--help"),
-         ("Needs --tasks, and no terminal", "--workload", "--max-memory", "sleep[:SECONDS]",
+         ("Needs --tasks.", "--workload", "--max-memory", "sleep[:SECONDS]",
           "module:function", "default|frozen|off")),
         (("--version",), ("concwatch, version ",)),
     ],
@@ -101,6 +102,17 @@ def test_help_names_options_and_requirements(arguments, words):
     done = invoke(*arguments)
     assert (done.exit_code, done.stderr) == (0, "")
     assert [word for word in words if word not in " ".join(done.stdout.split())] == []
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
+def test_a_default_in_words_has_one_pair_of_brackets(name):
+    shown = invoke(*([name] if name else []), "--help").stdout
+    assert "[default: (" not in " ".join(shown.split())
+
+
+def test_a_command_keeps_its_former_name():
+    assert invoke("figures").stdout == invoke("metrics").stdout
+    assert "\n  figures " not in invoke("--help").stdout
 
 
 # Engines.
@@ -124,7 +136,7 @@ def test_every_engine_is_listed_and_a_missing_one_names_what_to_install(monkeypa
     assert list(rows) == [row.name for row in CATALOG]
     assert all(row["runs"] is (row["missing"] is None) for row in rows.values())
     assert (rows["threads"]["runs"], rows["uvloop"]["missing"]) == (True, needs)
-    assert any(line.startswith("uvloop") and line.endswith(f"unavailable: {needs}") for line in lines)
+    assert any(line.startswith("uvloop") and line.endswith(f"unavailable ({needs})") for line in lines)
     done = invoke("run", "uvloop", "--tasks", "5", "--json")
     (lane,) = json.loads(done.stdout)["lanes"]
     assert (done.exit_code, lane["state"], lane["reason"]) == (1, "failed", needs)

@@ -39,7 +39,7 @@ COMMANDS = {
     "engines": [(), ("threads",)],
     "experiment": [(), ("million-tasks", "--help")],
     "export": [("one.concwatch", "--csv"), ("one.concwatch", "--chart"), ("one.concwatch", "--json")],
-    "figures": [(), ("--json",)],
+    "metrics": [(), ("--json",)],
     "flame": [("999999999",), ("1", "--seconds", "0")],
     "hosts": [()],
     "recordings": [(".",)],
@@ -110,6 +110,6 @@ def test_no_command_raises_in_this_locale(name, tmp_path):
     assert done.stdout.endswith(b"END\n"), output[-2_000:]
     assert b"RAISED" not in output, output[-4_000:]
     assert b"Traceback" not in output, output[-4_000:]
-    failed = concwatch_command("figures")
+    failed = concwatch_command("metrics")
     alone = subprocess.run(failed, env=environment, capture_output=True, timeout=60, check=False)
     assert (alone.returncode, alone.stderr) == (0, b"")

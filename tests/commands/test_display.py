@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from concwatch.commands.basics.display import ScreenState, ask_terminal, load_state, save_state, state_path
-from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.workers.catalog import SHOWN
 from concwatch.ui.apps.app import ConcwatchApp, InitialState
 from tests import virtual_time
+from tests.fake_link import FakeWorkers
 from tests.screen import experiment_lab, stage
 
 if sys.platform != "win32":

@@ -15,7 +15,6 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.doctor import advice
 from concwatch.measure.doctor.advice import advise
@@ -35,6 +34,7 @@ from concwatch.system.child import ROOT
 from concwatch.system.memory import BUDGET
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.lab_driver import Bench
 from tests.low_limits import low_pid_max, low_user_limit
 from tests.processes import assert_ended
@@ -151,7 +151,12 @@ def test_terminal_problems_are_named(monkeypatch):
     monkeypatch.setattr(Stream, "encoding", "ascii")
     monkeypatch.setattr(Stream, "isatty", lambda _: False)
     text = "\n".join(terminal_problems())
-    for part in ("input is not", "output is not", "40 × 24", "COLORTERM=truecolor", "LC_ALL=C.UTF-8"):
+    for part in (
+        "standard input and output are not a terminal",
+        "40 × 24",
+        "COLORTERM=truecolor",
+        "LC_ALL=C.UTF-8",
+    ):
         assert part in text
     monkeypatch.setenv("NO_COLOR", "")
     assert any("NO_COLOR" in line for line in terminal_problems())
@@ -191,7 +196,7 @@ def test_an_engine_that_cannot_run_has_a_reason_and_no_advice():
     reasons = [None if row.name != "gevent" else "broken gevent: no such symbol" for row in CATALOG]
     found = examined(reasons=reasons)
     (line,) = [line for line in text_of(rows(found)).splitlines() if line.startswith("  gevent ")]
-    assert "unavailable: broken gevent: no such symbol" in line
+    assert "unavailable (broken gevent: no such symbol)" in line
     assert not any("gevent" in row.engines for row in found.for_more)
 
 
@@ -329,7 +334,7 @@ def test_no_command_is_wrapped_in_its_middle():
 
 def test_doctor_and_the_screen_say_the_same_number_of_tasks_that_fit():
     bench = Bench("threads", "asyncio", "go", limits=(MAPS, PIDS))
-    room = bench.lab.local.capacity.budget.room
+    room = bench.lab.fleet.local.capacity.budget.room
     forecasts = engine_forecasts(room, (MAPS, PIDS), ALL_RUN)
     found = {row.engine: row for row in forecasts if row.workload == "sleep:10"}
     for lane in bench.lab.snapshot(bench.now).lanes:

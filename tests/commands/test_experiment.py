@@ -18,13 +18,13 @@ import psutil
 import pytest
 
 from concwatch.commands.basics.progress import ExperimentProgress
-from concwatch.links.fake import Fault
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import decode, load, shipped
 from concwatch.measure.experiments.runner import Runner, Selection
 from concwatch.system.child import ROOT
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke, refused
+from tests.fake_link import Fault
 from tests.processes import PATIENCE, assert_ended
 
 TINY = """

@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from concwatch.commands.cli import main
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure import measurement as module
 from concwatch.measure.run import RunSession
@@ -17,6 +16,7 @@ from concwatch.monitor.lanes.lab import Lab
 from concwatch.portable.machine.kernel_memory import kernel_stack_size
 from concwatch.system.child import ROOT
 from tests.command_line import PROGRAM, invoke
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, use_lab
 
 MIB = 1 << 20
@@ -139,7 +139,7 @@ def test_anatomy_prints_what_a_task_consists_of_and_exports_it(fakes):
 def test_an_anatomy_of_too_few_tasks_says_why_objects_are_missing(fakes):
     done = invoke("run", "asyncio", "--tasks", "20", "--seconds", "0.1", "--anatomy")
     assert done.exit_code == 0, done.output
-    assert "20 tasks are live; expected 100 at least" in done.stdout
+    assert "20 tasks are live; to tell what each has, 100 are needed" in done.stdout
 
 
 @pytest.mark.real

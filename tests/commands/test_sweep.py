@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from concwatch.links.fake import Costs
 from concwatch.recordings.load import load
 from tests.command_line import invoke
+from tests.fake_link import Costs
 
 
 @pytest.fixture

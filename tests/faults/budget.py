@@ -48,7 +48,7 @@ async def fill_budget(budget: int, workload: str) -> tuple[float, float]:
         def record(snapshot: Snapshot) -> None:
             nonlocal most, last, pause
             idle = snapshot.time - time.process_time()  # without the lab's own CPU time
-            most = max(most, lab.total_memory)
+            most = max(most, lab.fleet.memory)
             if lane.target.limit is None:
                 pause, last = max(pause, idle - last), idle
 

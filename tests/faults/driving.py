@@ -179,7 +179,9 @@ class FaultyStage(ScreenStage, RealLab):
 
     def set_job(self, job: str) -> None:
         """Set the workload to one of `tests.faults.jobs`."""
-        self.lab.set_workload(f"tests.faults.jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}")
+        self.lab.settings.set_workload(
+            f"tests.faults.jobs:{'a' if self.faulty.engine.name in LOOPS else ''}{job}"
+        )
 
     async def wait_for_stall(self) -> None:
         await self.wait_for_state(State.STALLED)

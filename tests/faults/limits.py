@@ -161,7 +161,7 @@ async def file_limits() -> None:
             await real.hold(100)
             assert await real.hit_limit(400, "ulimit -n", 200) > 100
             await real.hold(10)
-            real.lab.set_workload("http:0.1")
+            real.lab.settings.set_workload("http:0.1")
             await real.until(lambda: real.count("completed") > 30, "tasks complete")
 
 

@@ -30,7 +30,7 @@ async def check_failures(s: FaultyStage, tasks: int) -> None:
     """Check that ``tasks`` fail under refill, and that both lanes continue."""
     await s.until(lambda: s.count("failed") >= tasks, lambda: f"failed: {s.faulty.worker.stats.tick}")
     await s.check_others()
-    s.lab.set_workload("hold")
+    s.lab.settings.set_workload("hold")
     await s.hold(20)
 
 
@@ -158,7 +158,7 @@ async def blocked(s: FaultyStage) -> None:
     await s.wait_for_stall()
     await s.check_others()
     if thorough():  # the lane recovers by itself
-        s.lab.set_workload("hold")
+        s.lab.settings.set_workload("hold")
         await s.hold(1)
         s.set_job("block")
         await s.wait_for_stall()
@@ -218,14 +218,14 @@ async def completed(s: FaultyStage) -> None:
     await s.hold(10)
     idle = s.faulty.worker.stats.reading.rss
     s.lab.set_target(s.healthy, 0)
-    s.lab.set_workload("nop")
+    s.lab.settings.set_workload("nop")
     s.lab.set_target(s.faulty, 1_000)
     s.lab.set_target(s.healthy, 50)
     await check_responsive(s, "completed", 10_000)
     assert s.faulty.worker.stats.peak_live <= 1_000
     assert s.faulty.worker.stats.reading.rss - idle < 64 << 20
     assert s.lab.events.count < 30, s.events()
-    s.lab.set_workload("hold")
+    s.lab.settings.set_workload("hold")
     await s.hold(50)
     await check_stops(s)
     await s.restart()

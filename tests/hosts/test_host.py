@@ -24,7 +24,6 @@ from concwatch.commands.basics.lab import open_process
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import BridgeProgram, is_static
-from concwatch.links.fake import FakeLink
 from concwatch.links.link import Ended, Noise
 from concwatch.links.messages import Building, Built, HostFigures, LimitFigures, Ready
 from concwatch.links.process import WorkerProcess
@@ -42,6 +41,7 @@ from concwatch.ui.sources.lane_row import LaneRow, combined_sample, split
 from concwatch.ui.sources.source import LabSource
 from tests.command_line import invoke, refused
 from tests.fake_hosts import figures
+from tests.fake_link import FakeLink
 from tests.host_driver import (
     PIPED,
     SSHD,
@@ -235,8 +235,8 @@ def test_hosts_that_are_the_same_machine_share_one_budget():
     two.until(lambda: two.lab.hosts[2].shares)
     _, first, second, third = two.lab.hosts
     assert (first.shares, second.shares, third.shares) == (False, True, False)
-    assert two.lab.budget == first.capacity.budget.size + third.capacity.budget.size
-    assert two.lab.total_memory == sum(lane.memory for lane in two.lab.lanes)
+    assert two.lab.fleet.budget == first.capacity.budget.size + third.capacity.budget.size
+    assert two.lab.fleet.memory == sum(lane.memory for lane in two.lab.lanes)
     assert first.admission is second.admission is not third.admission
     web1, web2, web3 = (lane.status.fits for lane in two.lab.snapshot().lanes)
     (row,) = LabSource(two.lab).snapshot().lanes
@@ -662,7 +662,7 @@ async def test_a_worker_is_built_once_on_the_host(tmp_path):
         ("c", {"tool": "nosuch", "least": (2, 1)}, (), "needs nosuch 2.1 or newer: ask for it"),
         ("c", {"least": (99,)}, (), "needs python3 99 or newer, found 3."),
         ("c", {}, ("sh", "-c", "echo hello; echo an error: 7; exit 1"), "build failed: an error: 7"),
-        ("toy.py", {}, (), "Not a directory: expected a writable folder"),
+        ("toy.py", {}, (), "Not a directory); a writable folder is needed"),
     ],
 )
 async def test_a_failed_build_on_the_host_is_a_one_line_error(tmp_path, cache, changes, build, message):

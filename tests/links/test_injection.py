@@ -25,7 +25,7 @@ def python_process():
     ("files", "expected"),
     [
         ({"ptrace_scope": "1\n"}, "sudo sysctl kernel.yama.ptrace_scope=0"),
-        ({"ptrace_scope": "2\n"}, "kernel.yama.ptrace_scope is 2: use sudo"),
+        ({"ptrace_scope": "2\n"}, "kernel.yama.ptrace_scope is 2; use sudo"),
         ({"ptrace_scope": "3\n"}, "kernel.yama.ptrace_scope is 3 until the system is restarted"),
         ({}, "--cap-add SYS_PTRACE"),
         ({"status": "Name:\tpython\nTracerPid:\t4711\n", "ptrace_scope": "1\n"}, "process 4711"),

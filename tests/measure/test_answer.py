@@ -34,13 +34,13 @@ def test_the_answer_is_from_known_figures_which_are_those_of_the_table():
     assert answer.update(lab(threads, growing))[-1] == "1 thread takes 15.6 KiB"
     tasks = lane("asyncio", fits=14_380_000, rss_per_task=1_260.0)
     whole, shorter, short = answer.update(lab(threads, tasks))
-    assert short == "1 thread = 12.7 asyncio tasks"
+    assert short == "1 thread = 13 asyncio tasks"
     assert whole == f"memory of {short} · room for 21,761 threads or 14.4 M asyncio tasks"
     assert shorter == f"{short} · 21,761 threads, 14.4 M asyncio tasks fit"
-    moved = structs.replace(tasks, sample=structs.replace(tasks.sample, rss_per_task=1_270.0))
-    assert answer.update(lab(threads, moved))[-1] == "1 thread = 12.6 asyncio tasks"
+    moved = structs.replace(tasks, sample=structs.replace(tasks.sample, rss_per_task=1_300.0))
+    assert answer.update(lab(threads, moved))[-1] == "1 thread = 12 asyncio tasks"
     gone = lane("asyncio", state=State.OFF, target=0, live=0)
-    assert answer.update(lab(threads, gone))[-1] == "1 thread = 12.6 asyncio tasks"
+    assert answer.update(lab(threads, gone))[-1] == "1 thread = 12 asyncio tasks"
     assert answer.update(lab(threads, time=0.5))[-1] == "1 thread takes 15.6 KiB", "a replay that went back"
 
 
@@ -51,31 +51,31 @@ def test_the_reader_chooses_which_engines_are_compared():
     def said():
         return answer.update(lanes)[-1]
 
-    assert said() == "1 thread = 13.3 asyncio tasks"
+    assert said() == "1 thread = 13 asyncio tasks"
     answer.choose("go")
     assert said() == "1 goroutine = 2.2 asyncio tasks"
     answer.choose("threads")
     assert said() == "1 thread = 5.9 goroutines"
     answer.choose("uvloop")
-    assert said() == "1 thread = 10.0 uvloop tasks", "the last two"
+    assert said() == "1 thread = 10 uvloop tasks", "the last two"
     answer.choose("threads")
     answer.choose("uvloop")
-    assert said() == "1 thread = 13.3 asyncio tasks"
+    assert said() == "1 thread = 13 asyncio tasks"
     answer.choose("asyncio")
-    assert said() == "1 thread = 13.3 asyncio tasks", "the cheapest with the dearest"
+    assert said() == "1 thread = 13 asyncio tasks", "the cheapest with the dearest"
     seen = []
     for _ in range(6):
         answer.next(1)
         seen.append(said())
     assert len(set(seen)) == 6
-    assert seen[-1] == "1 thread = 13.3 asyncio tasks"
+    assert seen[-1] == "1 thread = 13 asyncio tasks"
     answer.next(-1)
     assert said() == seen[-2]
 
 
 def test_tasks_of_an_engine_on_another_python_have_a_plural():
     several = lane("threads@3.12", rss_per_task=16_000.0), lane("asyncio@3.12", rss_per_task=1_600.0)
-    assert Answer().update(lab(*several))[-1] == "1 thread@3.12 = 10.0 asyncio@3.12 tasks"
+    assert Answer().update(lab(*several))[-1] == "1 thread@3.12 = 10 asyncio@3.12 tasks"
 
 
 def test_what_fits_is_never_marked_as_traced():
@@ -109,6 +109,14 @@ def test_littles_law_is_mentioned_only_while_as_many_tasks_start_as_end():
     assert limit_of(1_000.0, 990.0).startswith("Little's law: at 990/s and a mean life of 5.05 s")
     assert limit_of(1_000.0, 990.0, "sleep:5") == limit_of(1_000.0, 990.0)
     assert limit_of(2_500.0, 2_400.0, "sleep:5") is None, "a wave of tasks that end together"
+
+
+def test_collection_on_several_hosts_is_told_for_each():
+    alone = lane(cpu_seconds=2.0, gc=4.0)
+    alone = structs.replace(alone, status=structs.replace(alone.status, can=("gc",)))
+    row = structs.replace(alone, combines=("asyncio · a", "asyncio · b"))
+    assert limited_by(alone, lab(alone)).startswith("garbage collection: 4 s so far")
+    assert limited_by(row, lab(row)).startswith("garbage collection: 2 s per host so far")
 
 
 @pytest.mark.parametrize(("workload", "named"), [("sleep:10", False), ("ticks:10x0.1", True)])

@@ -9,13 +9,13 @@ from math import inf
 
 import pytest
 
-from concwatch.links.fake import Costs
 from concwatch.measure.comparing.comparison import Difference
 from concwatch.measure.measured import Measured
 from concwatch.monitor.metrics.metrics import EngineFacts, blank_sample
 from concwatch.monitor.metrics.state import State
 from concwatch.recordings.format import VERSION, EndLine, Header, LabLine, LaneLine, SettingsLine, encode
 from tests.command_line import invoke, refused
+from tests.fake_link import Costs
 
 MACHINE = {
     "system": "Linux 6.1", "architecture": "x86_64", "cores": 2, "memory_total": 24 << 30,
@@ -462,7 +462,7 @@ RUN = run_result(lane(rss_per_task=1.0))
         (RUN, recording(*session()), 'is a result of concwatch run and "after.json" is a recording'),
         (RUN, two_sizes([1], [2]), 'a result of the experiment "mine"; only two of the same kind'),
         (two_sizes([1], [2]), two_sizes([1], [2], name="yours"), 'the experiment "mine" and "after.json" is'),
-        (RUN, run_result(lane("uvloop", rss_per_task=1.0)), "expected an engine in common"),
+        (RUN, run_result(lane("uvloop", rss_per_task=1.0)), "only engines that both have are compared"),
         (RUN, run_result(lane(peak_rss=1)), "have no metric in common"),
         (RUN, run_result(), '"after.json" has no figure to compare'),
         (RUN, run_result(lane(runtime=None, state="failed", reason="no", rss_per_task=1.0)), "failed: no"),

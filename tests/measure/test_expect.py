@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from concwatch.links.fake import Costs, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.expect import COMPARISONS, EXPECTABLE, judge, parse_expectation, with_run_names
 from concwatch.measure.result import Outcome, Result
@@ -14,6 +13,7 @@ from concwatch.measure.run import EngineResult
 from concwatch.monitor.metrics.unit import UNITS
 from concwatch.monitor.workers.catalog import find_engines
 from tests.command_line import invoke, refused
+from tests.fake_link import Costs, Fault
 
 # Syntax.
 
@@ -52,7 +52,7 @@ def test_parse_expectation(text, engine, metric, op, value):
         ("asyncio.state < 5", 'unknown metric "state"; expected one of memory_per_task'),
         ("asyncio.rss_per_task == 5", 'unknown comparison "=="; expected one of <, <=, >, >='),
         ("asyncio.rss_per_task <> 5", 'unknown comparison "<>"'),
-        ("asyncio.rss_per_task < ", '"" is not a size; expected bytes from 0, such as "2KiB"'),
+        ("asyncio.rss_per_task < ", "has no value; expected ENGINE.METRIC OP VALUE"),
         ("asyncio.rss_per_task < 5s", '"5s" is not a size'),
         ("asyncio.rss_per_task < 50%", '"50%" is not a size'),
         ("asyncio.rss_per_task < -5", '"-5" is not a size'),

@@ -6,19 +6,19 @@ import re
 
 import pytest
 
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.measurement import while_stepping
+from concwatch.measure.sweep.engine_sweep import HZ, EngineSweep
 from concwatch.measure.sweep.knee import find_knee, fit_law, more_is_slower
 from concwatch.measure.sweep.ladder import finer, sizes
 from concwatch.measure.sweep.law import Law, Point, fit
 from concwatch.measure.sweep.repeats import merge
-from concwatch.measure.sweep.sweep import HZ, EngineSweep
 from concwatch.measure.sweep.sweep_result import POOL_THREADS, Step, SweepResult
 from concwatch.measure.sweep.throughput import throughput
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.workers.catalog import find_engines
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.virtual_time import fast, now
 
 SIZES = sizes(1, 1_000)

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from concwatch.commands.cli import main
-from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.monitor.lanes import forecast as forecasting
 from concwatch.monitor.lanes.admission import LONGEST, SHORTEST, step_interval
 from concwatch.monitor.lanes.forecast import (
@@ -35,6 +34,7 @@ from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import BUDGET, Memory, memory_now
 from concwatch.ui.dialogs.fit_dialog import FitDialog
 from concwatch.ui.screens.monitor import MonitorScreen
+from tests.fake_link import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.screen import stage
 from tests.worker_driver import running_lab, until
@@ -163,7 +163,7 @@ def test_the_number_of_tasks_in_a_forecast_fits_and_is_close_to_the_maximum(
 def test_a_forecast_includes_the_targets_of_other_lanes():
     bench = Bench("asyncio", "uvloop", budget=1 * GIB)
     first, second = bench.lab.lanes
-    capacity = bench.lab.local.capacity
+    capacity = bench.lab.fleet.local.capacity
     assert capacity.forecast(first, 500_000).fits
     bench.lab.set_target(second, 400_000)
     beside = capacity.forecast(first, 500_000)
@@ -176,7 +176,7 @@ def test_a_forecast_includes_the_targets_of_other_lanes():
 
 def test_a_forecast_uses_the_measured_cost_and_does_not_count_memory_twice():
     bench = Bench("asyncio", links=FakeWorkers(costs={"asyncio": Costs(task=5_000)}), budget=400 * MIB)
-    (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
+    (lane,), capacity = bench.lab.lanes, bench.lab.fleet.local.capacity
     bench.lab.set_target(lane, 50_000)
     bench.until(lambda: lane.live == 50_000)
     bench.pass_(2)
@@ -196,10 +196,10 @@ def test_as_many_tasks_as_offered_fit(name):
     bench.lab.set_target(lane, 1_000)
     bench.until(lambda: lane.live == 1_000)
     bench.pass_(2)
-    offered = bench.lab.local.capacity.forecast(lane, 1_000_000).fitting
+    offered = bench.lab.fleet.local.capacity.forecast(lane, 1_000_000).fitting
     grow(lane, bench, offered)
     assert (lane.live, lane.target.limit) == (offered, None)
-    assert bench.lab.total_memory > 285 * MIB
+    assert bench.lab.fleet.memory > 285 * MIB
 
 
 # Growth within the budget.
@@ -215,8 +215,8 @@ def grow(lane, bench, tasks):
     bench.lab.set_target(lane, tasks)
     most = 0
     for _ in range(10_000):
-        bench.pass_(bench.lab.local.admission.interval, bench.lab.local.admission.interval)
-        most = max(most, bench.lab.total_memory)
+        bench.pass_(bench.lab.fleet.local.admission.interval, bench.lab.fleet.local.admission.interval)
+        most = max(most, bench.lab.fleet.memory)
         if lane.target.reached or lane.target.limit:
             return most
     raise AssertionError(bench.texts())
@@ -247,7 +247,7 @@ def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     assert lane.target.limit is None
     (text,) = bench.texts()[count:]
     assert text.startswith("200,000 tasks live after ")
-    assert lane.worker.stats.create_rate == pytest.approx(200_000 / reached.seconds)
+    assert lane.worker.status.create_rate == pytest.approx(200_000 / reached.seconds)
     grow(lane, bench, 100)
     assert (sent_targets(link)[-1], lane.target.reached.cancelled) == (100, 199_900)
 
@@ -258,12 +258,12 @@ def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
 )
 def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workload, task):
     bench, lane, _ = growing(budget, task=task)
-    bench.lab.set_workload(workload)
+    bench.lab.settings.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
     assert lane.target.limit.name == BUDGET
     assert lane.live == lane.target.tasks
     bench.pass_(3)
-    assert 0.9 * budget < bench.lab.total_memory <= budget
+    assert 0.9 * budget < bench.lab.fleet.memory <= budget
 
 
 # Memory of the machine.
@@ -284,7 +284,7 @@ class SimulatedMachine:
 def test_memory_used_by_other_programs_is_not_available_to_workers():
     machine = SimulatedMachine(12 * GIB, "cgroup memory")
     bench = Bench("asyncio", memory=machine)
-    (lane,), capacity = bench.lab.lanes, bench.lab.local.capacity
+    (lane,), capacity = bench.lab.lanes, bench.lab.fleet.local.capacity
     assert capacity.forecast(lane, 5_000_000).fits
     machine.left = 1 * GIB
     bench.pass_(1.5)
@@ -315,11 +315,13 @@ def test_at_95_percent_the_largest_lane_is_stopped_and_the_figures_are_logged():
     machine.left = 900 * MIB
     bench.pass_(10)
     assert (small.on, large.state, other.on) == (True, State.FAILED, True)
-    text = "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %: the largest lane is "
+    text = "memory: 500 MiB left of the 10 GiB available at the start, less than 5 %; the largest lane is "
     assert bench.texts()[-2] == f"{text}stopped"
     (error,) = bench.texts("error")
-    assert error.startswith("failed: stopped at 50,000 tasks: 15.5 GiB of 16 GiB of the machine are used: ")
-    assert error.endswith(": 80.1 MiB RSS, 80.5 KiB kernel")
+    assert error.startswith(
+        "failed: stopped at 50,000 tasks, since 15.5 GiB of 16 GiB of the machine are used ("
+    )
+    assert error.endswith(" (80.1 MiB RSS, 80.5 KiB kernel)")
     bench.lab.set_target(large, 10)
     bench.until(lambda: large.live == 10)
 
@@ -353,11 +355,11 @@ def test_memory_is_read_more_often_during_growth_and_when_little_is_left():
     bench = Bench("asyncio", memory=machine, budget=900 * MIB)
     bench.pass_(10)
     assert 9 <= machine.readings <= 12
-    assert bench.lab.local.admission.interval == LONGEST
+    assert bench.lab.fleet.local.admission.interval == LONGEST
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 500_000)
     bench.until(lambda: lane.live > 0)
-    assert bench.lab.local.admission.interval <= LONGEST
+    assert bench.lab.fleet.local.admission.interval <= LONGEST
     before = machine.readings
     bench.pass_(2)
     assert machine.readings - before == 20
@@ -431,7 +433,7 @@ def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, 
     ],
 )
 def test_run_rejects_an_invalid_or_exceeded_budget_in_one_line(monkeypatch, tasks, budget, expected):
-    monkeypatch.setattr("concwatch.commands.measuring.session.create_lab", None)
+    monkeypatch.setattr("concwatch.commands.measuring.measuring_session.create_lab", None)
     use_lab(monkeypatch)  # so that no trial is run
     result = CliRunner().invoke(main, ["run", "asyncio", "--tasks", tasks, f"--max-memory={budget}"])
     assert (result.exit_code, result.stdout) == (2, "")

@@ -74,7 +74,7 @@ def test_failures_are_in_the_event_log_and_the_status_of_the_lane():
 def test_another_workload_has_its_own_failures():
     bench, lane, link = running_lane()
     bench.receive(failing(1.0, REFUSED))
-    bench.lab.set_workload("nop")
+    bench.lab.settings.set_workload("nop")
     assert link.names()[-1] == "workload"
     link.start(1.1)
     bench.pass_()

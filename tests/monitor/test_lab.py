@@ -6,7 +6,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Limit
 from concwatch.monitor.lanes.forecast import IDLE, MARGIN, OFFERED
@@ -18,6 +17,7 @@ from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.portable.protocol.workloads import parse
 from concwatch.system.memory import BUDGET
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, GIB, Bench, FakeServer, end, hand_bench, running_lane, tick
 from tests.worker_driver import running_lab, until
 
@@ -51,10 +51,10 @@ def test_settings_are_sent_to_every_lane_that_supports_them():
     bench = running("pool", "asyncio", "uvloop")
     bench.lab.switch(bench.lab.lanes[2], False)
     bench.until(lambda: bench.lab.lanes[2].idle)
-    bench.lab.set_workload("hold")
-    bench.lab.set_trace(True)
-    bench.lab.set_gc("frozen")
-    bench.lab.set_threads(20)
+    bench.lab.settings.set_workload("hold")
+    bench.lab.settings.set_trace(True)
+    bench.lab.settings.set_gc("frozen")
+    bench.lab.settings.set_threads(20)
     bench.lab.switch(bench.lab.lanes[2], True)
     bench.until(lambda: bench.lab.lanes[2].state is State.RUNNING)
     for name in bench.links.links:
@@ -62,15 +62,15 @@ def test_settings_are_sent_to_every_lane_that_supports_them():
         assert sent(bench, name, "trace")[-1] == {"on": True}
         assert sent(bench, name, "gc")[-1] == {"mode": "frozen"}
         assert sent(bench, name, "threads") == ([{"count": 20}] if name == "pool" else [])
-    assert bench.lab.settings == Settings("hold", True, True, "frozen", 20)
+    assert bench.lab.settings.current == Settings("hold", True, True, "frozen", 20)
 
 
 def test_an_invalid_workload_changes_nothing():
     bench = running("asyncio")
     before = list(bench.links.links["asyncio"].sent)
     with pytest.raises(ValueError, match="did you mean"):
-        bench.lab.set_workload("slep:3")
-    assert bench.lab.settings.workload == "sleep:10"
+        bench.lab.settings.set_workload("slep:3")
+    assert bench.lab.settings.current.workload == "sleep:10"
     assert bench.links.links["asyncio"].sent == before
 
 
@@ -89,20 +89,20 @@ def urls(bench, name="asyncio"):
 def test_tasks_of_all_lanes_connect_to_one_server_started_on_first_use(specs, addresses):
     bench = running("asyncio", "threads")
     bench.pass_(2)
-    assert (bench.servers, bench.lab.settings.url) == ([], None)
+    assert (bench.servers, bench.lab.settings.current.url) == ([], None)
     for workload in specs:
-        bench.lab.set_workload(workload)
+        bench.lab.settings.set_workload(workload)
     (server,) = bench.servers
     expected = [server.url(parse(spec)) for spec in specs if spec != "hold"]
     assert urls(bench, "asyncio") == urls(bench, "threads") == expected
-    assert bench.lab.settings.url == expected[-1]
+    assert bench.lab.settings.current.url == expected[-1]
     assert sent(bench, "asyncio", "workload")[-1].get("addresses") == addresses
 
 
 async def test_each_workload_has_its_own_server_until_the_lab_closes():
     bench = running("asyncio")
     for workload in ("http", "connect", "http:1"):
-        bench.lab.set_workload(workload)
+        bench.lab.settings.set_workload(workload)
     assert [server.word for server in bench.servers] == ["http", "connect"]
     await bench.lab.close()
     assert all(server.closed for server in bench.servers)
@@ -145,8 +145,8 @@ def test_without_a_server_settings_stay_and_lanes_keep_running():
         Bench("asyncio", settings=Settings("http"), open_server=open_once)
     bench = running("asyncio", open_server=open_once)
     with pytest.raises(ValueError, match="no page server"):
-        bench.lab.set_workload("http")
-    assert bench.lab.settings == Settings()
+        bench.lab.settings.set_workload("http")
+    assert bench.lab.settings.current == Settings()
 
 
 # The memory budget.
@@ -169,7 +169,7 @@ def budget_warnings(bench):
 def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(names):
     workers = FakeWorkers(costs={name: Costs(create_rate=2e6) for name in names})
     bench = over_budget(*names, settings=Settings("sleep:1"), links=workers)
-    assert 0.9 * bench.lab.budget < bench.lab.total_memory <= bench.lab.budget
+    assert 0.9 * bench.lab.fleet.budget < bench.lab.fleet.memory <= bench.lab.fleet.budget
     for lane in bench.lab.lanes:
         assert (lane.state, lane.target.limit.name) == (State.RUNNING, "memory budget")
         assert 0 < lane.live == lane.target.tasks < 1_000_000
@@ -179,7 +179,7 @@ def test_growth_of_all_lanes_stops_at_the_budget_and_tasks_are_still_replaced(na
     assert [lane.target.tasks for lane in bench.lab.lanes] == targets
     assert bench.lab.lanes[-1].worker.stats.tick.completed > completed + targets[-1], "tasks are replaced"
     (text,) = budget_warnings(bench)
-    assert re.search(r"of 100 MiB \(9\S+ MiB RSS, \S+ KiB kernel\): growth stopped, live tasks", text)
+    assert re.search(r"of 100 MiB \(9\S+ MiB RSS, \S+ KiB kernel\), growth stopped, live tasks", text)
 
 
 def test_growth_resumes_when_memory_is_freed_and_stops_again_at_the_budget():
@@ -197,7 +197,7 @@ def test_growth_resumes_when_memory_is_freed_and_stops_again_at_the_budget():
     bench.until(lambda: first.live > live and first.target.limit is not None)
     bench.pass_()
     assert (first.worker.status.asked, first.live == first.target.tasks > live) == (1_000_000, True)
-    assert bench.lab.total_memory <= bench.lab.budget
+    assert bench.lab.fleet.memory <= bench.lab.fleet.budget
     assert len(budget_warnings(bench)) == 2
 
 
@@ -206,11 +206,11 @@ def test_lanes_restarted_with_heavier_tasks_stay_within_the_budget():
     for lane, tasks in zip(bench.lab.lanes, (8_000, 8_000, 1_500), strict=True):
         bench.lab.set_target(lane, tasks)
     bench.until(lambda: all(lane.target.reached for lane in bench.lab.lanes))
-    bench.lab.set_trace(True)
+    bench.lab.settings.set_trace(True)
     bench.pass_(0.3)  # the workers are restarted
     bench.until(lambda: all(lane.target.reached or lane.target.limit for lane in bench.lab.lanes))
     assert any(lane.target.limit for lane in bench.lab.lanes)
-    assert bench.lab.total_memory <= bench.lab.budget
+    assert bench.lab.fleet.memory <= bench.lab.fleet.budget
 
 
 def test_the_budget_also_limits_a_lane_whose_worker_is_starting():
@@ -263,7 +263,7 @@ async def test_closing_ends_workers_in_every_state_and_the_server():
     bench.lab.switch(third, True)  # is starting; the fourth lane is off
     await bench.lab.close()
     assert all(lane.idle for lane in bench.lab.lanes)
-    assert bench.lab.quiet
+    assert bench.lab.fleet.quiet
     assert bench.servers[0].closed
 
 
@@ -296,8 +296,8 @@ async def test_an_error_while_closing_still_kills_the_workers(monkeypatch):
 async def test_a_running_lab_steps_on_its_own():
     async with running_lab([ENGINES["asyncio"]], open_link=FakeWorkers(), hz=50) as lab:
         lab.set_target(lab.lanes[0], 1_000)
-        await until(lambda: lab.lanes[0].live == 1_000 and lab.local.meter.own, "target and own memory")
-        assert lab.local.meter.own.rss > MIB
+        await until(lambda: lab.lanes[0].live == 1_000 and lab.fleet.local.meter.own, "target and own memory")
+        assert lab.fleet.local.meter.own.rss > MIB
 
 
 # Snapshots.
@@ -308,7 +308,7 @@ def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
     bench = Bench("asyncio", "threads", engines=[UNINSTALLED], limits=limits)
     set_targets(bench, 0)  # leaves the lanes off
     snapshot = bench.lab.snapshot(bench.now)
-    assert (bench.lab.quiet, bench.links.links) == (True, {})
+    assert (bench.lab.fleet.quiet, bench.links.links) == (True, {})
     assert [lane.name for lane in snapshot.lanes] == ["asyncio", "threads", "uninstalled"]
     first, second, third = snapshot.lanes
     assert (first.status.state, first.on, first.live) == (State.OFF, False, 0)
@@ -320,7 +320,7 @@ def test_a_snapshot_of_lanes_that_are_off_has_the_estimates_of_the_catalog():
     assert second.fit == Fit(21_800, "vm.max_map_count")
     missing = [lane.status.missing for lane in (first, second, third)]
     assert missing == [None, None, "needs no_such_package: pip install missing"]
-    assert (snapshot.total_memory, snapshot.budget) == (0, bench.lab.budget)
+    assert (snapshot.total_memory, snapshot.budget) == (0, bench.lab.fleet.budget)
     assert (snapshot.machine.total, snapshot.machine.room) == (16 * GIB, 12 * GIB)
 
 
@@ -344,12 +344,12 @@ def test_the_expected_memory_of_a_task_is_the_catalogs_until_it_is_measured():
         return bench.snapshot("toy").status.bytes_per_task
 
     assert expected() == 1_000
-    bench.lab.set_trace(True)
+    bench.lab.settings.set_trace(True)
     assert expected() == 2_000
-    bench.lab.set_trace(False)
-    bench.lab.set_workload("payload:64KiB")
+    bench.lab.settings.set_trace(False)
+    bench.lab.settings.set_workload("payload:64KiB")
     assert expected() == pytest.approx(1_000 + 65_536, rel=0.005)  # rounded to three digits
-    bench.lab.set_workload("hold")
+    bench.lab.settings.set_workload("hold")
     bench.lab.set_target(lane, 10_000)
     bench.until(lambda: lane.live == 10_000)
     bench.pass_(2)
@@ -357,7 +357,7 @@ def test_the_expected_memory_of_a_task_is_the_catalogs_until_it_is_measured():
     # The dialog before a target offers the same number, as it counts the memory the worker already has.
     fit = bench.snapshot("toy").fit
     assert fit.tasks == pytest.approx((300 * MIB * OFFERED - (20 << 20)) / 3_000, rel=0.01)
-    assert bench.lab.local.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
+    assert bench.lab.fleet.local.capacity.forecast(lane, 1_000_000).fitting == fit.tasks
 
 
 def test_a_snapshot_shows_stalled_failed_limited_queueing_and_traced_lanes():
@@ -384,14 +384,14 @@ def test_a_snapshot_shows_stalled_failed_limited_queueing_and_traced_lanes():
     bench.lab.set_target(bench.lab.lanes[1], 10)
     bench.until(lambda: bench.lab.lanes[1].live == 10)
     bench.lab.stop_all()
-    bench.until(lambda: bench.lab.quiet)
+    bench.until(lambda: bench.lab.fleet.quiet)
     assert all(lane.idle and lane.state is State.OFF for lane in bench.lab.lanes)
 
 
 def test_the_load_of_other_programs_is_reported_now_and_during_the_last_growth():
     bench = running("asyncio", "uvloop", links=FakeWorkers(costs={"asyncio": Costs(create_rate=5_000)}))
     first = bench.lab.lanes[0]
-    bench.lab.set_workload("hold")
+    bench.lab.settings.set_workload("hold")
     bench.lab.set_target(first, 5_000)  # keeps one of the two cores busy for a second
     bench.until(lambda: first.live == 5_000)
     bench.pass_(2)

@@ -85,7 +85,7 @@ def test_a_starting_worker_gets_only_the_latest_settings_and_target():
     bench, lane, link = starting()
     for tasks in (10, 30):
         bench.lab.set_target(lane, tasks)
-    bench.lab.set_workload("nop")
+    bench.lab.settings.set_workload("nop")
     assert link.sent == []
     link.start()
     bench.pass_()
@@ -193,12 +193,12 @@ def test_a_workload_rejected_at_start_fails_the_lane_once():
 def test_only_changed_settings_are_sent():
     bench, _, link = running_lane()
     link.sent.clear()
-    bench.lab.set_refill(False)
+    bench.lab.settings.set_refill(False)
     for _ in range(2):
-        bench.lab.set_gc("frozen")
-    bench.lab.set_workload("hold")
-    bench.lab.set_trace(False)
-    bench.lab.set_threads(3)
+        bench.lab.settings.set_gc("frozen")
+    bench.lab.settings.set_workload("hold")
+    bench.lab.settings.set_trace(False)
+    bench.lab.settings.set_threads(3)
     assert link.sent == [
         ("refill", {"on": False}),
         ("gc", {"mode": "frozen"}),
@@ -209,15 +209,15 @@ def test_only_changed_settings_are_sent():
 def test_a_rejected_workload_keeps_the_previous_one_and_can_be_retried():
     bench, lane, link = running_lane()
     bench.lab.set_target(lane, 100)
-    bench.lab.set_workload("http:1")
+    bench.lab.settings.set_workload("http:1")
     bench.receive(*applied("workload"))
     for _ in range(2):
-        bench.lab.set_workload("http:2")
+        bench.lab.settings.set_workload("http:2")
         bench.receive(tick(0.3, 100), Error("no aiohttp", "workload"))
         first, second = (bench.servers[0].url(parse(spec)) for spec in ("http:1", "http:2"))
         assert (lane.worker.settings.current.workload, lane.worker.settings.current.url) == ("http:1", first)
         assert (lane.state, lane.target.tasks, lane.live) == (State.RUNNING, 100, 100)
-    assert bench.lab.settings.workload == "http:1"
+    assert bench.lab.settings.current.workload == "http:1"
     assert bench.texts("error") == ["no aiohttp"] * 2
     assert [fields.get("url") for fields in sent(link, "workload")] == [None, first, second, second]
 
@@ -228,7 +228,7 @@ def test_a_restarted_lane_keeps_its_target_and_resets_its_figures(traced):
     bench.lab.set_target(lane, 1_000)
     bench.receive(tick(1.0, 1_000), Reached(1_000, 1_000, 1_000, 0, 0.01))
     if traced:
-        bench.lab.set_trace(True)
+        bench.lab.settings.set_trace(True)
         assert bench.texts()[-1].endswith("lanes restart at the same target")
     else:
         bench.lab.switch(lane, False)
@@ -253,10 +253,10 @@ def test_a_restarted_lane_keeps_its_target_and_resets_its_figures(traced):
 def test_tracing_does_not_start_a_lane_that_is_stopping_or_off():
     bench, lane, _ = running_lane()
     bench.lab.switch(lane, False)
-    bench.lab.set_trace(True)
+    bench.lab.settings.set_trace(True)
     bench.receive(end())
     bench.pass_(0.3)
-    bench.lab.set_trace(False)
+    bench.lab.settings.set_trace(False)
     assert (lane.state, len(bench.links.links)) == (State.OFF, 1)
 
 

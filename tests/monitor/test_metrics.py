@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from concwatch.charts.table import BY_METRIC
 from concwatch.commands.cli import main
 from concwatch.links.agent_messages import AgentTick, GroupReport
-from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.links.messages import Tick
 from concwatch.measure.comparing.recorded import read_recording
 from concwatch.measure.comparing.side import COMPARED
@@ -37,6 +36,7 @@ from concwatch.system.child import ROOT
 from concwatch.system.machine import Load
 from concwatch.system.memory import Memory
 from concwatch.system.process import Reading
+from tests.fake_link import Costs, FakeWorkers
 from tests.lab_driver import ENGINES, GIB
 from tests.virtual_time import fast
 
@@ -48,14 +48,14 @@ KEYS = {
 
 
 def test_each_figure_is_listed_once_with_its_meaning():
-    listed_figures = json.loads(CliRunner().invoke(main, ["figures", "--json"]).stdout)
+    listed_figures = json.loads(CliRunner().invoke(main, ["metrics", "--json"]).stdout)
     of_lanes = [each["name"] for each in listed_figures if each["of"] == "lanes"]
     assert of_lanes == [metric.name for metric in LISTED] == list(BY_NAME)
     assert len({(each["of"], each["name"]) for each in listed_figures}) == len(listed_figures)
     for each in listed_figures:
         assert each["meaning"].endswith(".")
         assert each["unit"]
-    listed = CliRunner().invoke(main, ["figures"]).stdout.splitlines()
+    listed = CliRunner().invoke(main, ["metrics"]).stdout.splitlines()
     names = [line.split()[0] for line in listed if line and not line.startswith(" ")]
     assert names == [each["name"] for each in listed_figures]
 

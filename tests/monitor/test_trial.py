@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure import trials
 from concwatch.measure.trials import try_engines
@@ -13,6 +12,7 @@ from concwatch.monitor.lanes.trial import FEWEST, MOST, tasks_to_try
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import Memory
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, Bench
 from tests.virtual_time import fast
 
@@ -59,7 +59,7 @@ def test_a_traced_lane_shows_the_cost_of_an_untraced_task():
     assert found.sample.rss_per_task == pytest.approx(1_260, rel=0.02)
     assert (found.status.tracing, found.status.traced_cost) == (True, False)
     assert found.sample.traced_per_task == pytest.approx(1_400, rel=0.05), "that of the traced worker"
-    bench.lab.set_trace(False)
+    bench.lab.settings.set_trace(False)
     bench.pass_(10)
     untraced = bench.snapshot("asyncio")
     assert untraced.sample.rss_per_task == pytest.approx(found.sample.rss_per_task, rel=0.02)
@@ -106,9 +106,9 @@ def test_the_worker_of_a_trial_ends_with_the_lab():
     bench = Bench("asyncio", settings=Settings("sleep:10", trace=True), trials=True)
     (lane,) = bench.lab.lanes
     bench.lab.set_target(lane, 10_000)
-    bench.until(lambda: bench.lab._trials.running)
+    bench.until(lambda: bench.lab._traced.trials.running)
     fast(bench.lab.close())
-    assert not bench.lab._trials.running
+    assert not bench.lab._traced.trials.running
 
 
 # For commands.

@@ -23,7 +23,7 @@ from concwatch.links.agent_messages import (
 )
 from concwatch.links.link import Ended, Garbage
 from concwatch.measure.watch_report import parse_watch_expectation, watch_report
-from concwatch.monitor.groups.group_moment import GroupMemory
+from concwatch.monitor.groups.group_memory import GroupMemory
 from concwatch.monitor.groups.ranking import COMBINED, merge_groups, ranked
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.processes import watched_host as host

@@ -191,7 +191,7 @@ NO_VALUES = ["1_0 01 1. .5 +1 --1 nan Infinity 0x10 ٣ True [1]", '{"m":1}', "9"
     ids=lambda line: repr(line[:30]),
 )
 def test_an_invalid_command_is_rejected_with_a_short_message(line):
-    with pytest.raises(ValueError, match=r"not a command: .*expected one flat JSON object") as caught:
+    with pytest.raises(ValueError, match=r"is not a command; expected one flat JSON object") as caught:
         decode(line)
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
@@ -217,7 +217,7 @@ def test_malformed_json_is_rejected_like_the_json_module_does(middle):
     text = '{"type":"a",' + middle + "}"
     expected = by_json(text)
     if expected is None:
-        with pytest.raises(ValueError, match="not a command"):
+        with pytest.raises(ValueError, match="is not a command"):
             decode(text.encode())
     else:
         assert decode(text.encode()) == {

@@ -90,7 +90,7 @@ INVALID = {
     "expected bytes from 0 to 17,179,869,184": [
         f"payload:{wrong}" for wrong in ["-1", "1.5MiB", "17GiB", "4kk", "4ib", "4bb", "4TiB", "MiB", ""]
     ],
-    'workload "sleep:3 hold": expected seconds': ["sleep:3\nhold"],
+    'workload "sleep:3 hold" is not valid; expected seconds': ["sleep:3\nhold"],
 }
 """Part of the message → workloads rejected with it."""
 
@@ -196,14 +196,14 @@ def test_a_module_that_fails_to_import_is_reported(find, tmp_path, source):
     [
         ("user_job:wait", True, r'no module "user_job" in \S+ or among the .*; did you mean "user_jobs"\?'),
         ("user_jobs:wiat", True, 'module user_jobs has no "wiat"; did you mean "wait"'),
-        ("user_jobs:work", True, r"work is a plain function: an event loop needs .* \(async def\)"),
-        ("user_jobs:wait", False, r"wait is a coroutine function: a thread needs a plain function \(def\)"),
+        ("user_jobs:work", True, r"work is a plain function; an event loop needs .* \(async def\)"),
+        ("user_jobs:wait", False, r"wait is a coroutine function; a thread needs a plain function \(def\)"),
         (
             "user_jobs:one_more",
             True,
-            "missing a .* argument: 'number': expected a function that needs no arg",
+            "missing a .* argument: 'number'.; expected a function that needs no arg",
         ),
-        ("user_jobs:five", True, "five is a int: expected a function"),
+        ("user_jobs:five", True, "five is a int; expected a function"),
     ],
 )
 def test_a_missing_or_unsuitable_function_is_reported(find, spec, coroutine, expected):
@@ -214,7 +214,7 @@ def test_a_function_is_called_with_the_arguments_of_the_workload(find):
     found = find("user_jobs:with_default", coroutine=False, arguments=("7",))
     assert (found.func.__name__, found.args) == ("with_default", ("7",))
     assert inspect.iscoroutinefunction(find("user_jobs:one_more", arguments=("7",)))
-    with pytest.raises(ValueError, match=r"too many .*: expected a function that takes 2 arguments, one for"):
+    with pytest.raises(ValueError, match=r"too many .*; expected a function that takes 2 arguments, one for"):
         find("user_jobs:one_more", arguments=("7", "8"))
 
 

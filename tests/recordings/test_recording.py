@@ -21,7 +21,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from concwatch.links.fake import FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.monitor.metrics.metrics import COLUMNS, LISTED, LaneStatus, blank_sample
 from concwatch.monitor.metrics.series import BACKFILLED, CHARTED, Series
@@ -41,6 +40,7 @@ from concwatch.recordings.writers import open_writer
 from concwatch.system.child import ROOT
 from tests.browser import until
 from tests.command_line import invoke, refused
+from tests.fake_link import FakeWorkers, Fault
 from tests.faults.terminal import Terminal
 from tests.lab_driver import ENGINES, Bench, use_lab
 from tests.processes import PATIENCE
@@ -151,7 +151,7 @@ def act(bench, action, hz):
     elif name == "stop":
         lab.stop_all()
     elif name != "wait":
-        getattr(lab, f"set_{name}")(values[0])
+        getattr(lab.settings, f"set_{name}")(values[0])
     bench.pass_(values[0] if name == "wait" else 0.2, 1 / hz)
 
 
@@ -413,7 +413,7 @@ def header(**more):
         (header()[:-20], "is not a recording"),
         (
             header(version=VERSION + 1, all="else"),
-            "written by a newer concwatch: its version is 4, expected at most 3",
+            r"written by a newer concwatch \(version 4 of the format, not 3 or older\)",
         ),
         (
             header(version=2, concwatch="0.1.0", lanes="x"),
@@ -500,7 +500,7 @@ def test_a_full_disk_ends_the_recording_but_not_the_session(tmp_path, monkeypatc
     assert bench.lab.lanes[0].live == 1_000
     recorder.stop("done")
     assert (recorder.on, bench.texts("error")) == (False, [recorder.problem])
-    full = f"{path}: No space left on device: "
+    full = f"No space left on device ({path}); "
     if not room:
         assert recorder.problem == f"not recorded: {full}nothing of this session is kept"
         assert not path.exists()
@@ -531,7 +531,7 @@ def test_a_deleted_or_truncated_recording_is_reported(tmp_path, name, seconds, d
     assert recorder.on is (seconds == 0)
     recorder.stop("done")
     assert bench.texts("error") == [recorder.problem] * bool(seconds)
-    assert recorder.problem == f"recording stopped: {tmp_path / name}: {why}: all of it is lost"
+    assert recorder.problem == f"recording stopped: {why} ({tmp_path / name}); all of it is lost"
 
 
 def test_a_partial_write_is_continued(tmp_path, monkeypatch):
@@ -622,7 +622,7 @@ def test_a_run_with_an_incomplete_recording_prints_its_figures_and_exits_1(run):
     result = run("run", "asyncio", "--tasks", "5", "--seconds", "0.1", "--record", "/dev/full")
     assert result.exit_code == 1
     assert "asyncio  done" in result.stdout
-    problem = "not recorded: /dev/full: No space left on device: nothing of this session is kept"
+    problem = "not recorded: No space left on device (/dev/full); nothing of this session is kept"
     assert problem in result.stderr
     assert Path("/dev/full").exists()
 
@@ -777,7 +777,7 @@ def test_a_lost_recording_is_also_reported_after_the_program_exits(tmp_path):
         path.unlink()
         terminal.type("q")
         terminal.wait_exit()
-        assert f"concwatch: recording stopped: {path}: it was deleted: all of it is lost" in terminal.text()
+        assert f"concwatch: recording stopped: it was deleted ({path}); all of it is lost" in terminal.text()
 
 
 @pytest.mark.real

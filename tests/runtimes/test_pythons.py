@@ -115,8 +115,8 @@ def test_a_python_provides_all_engines_that_it_supports(fake_python, changes, la
         ("asyncio", {"version": "three"}, "is not a Python that concwatch can use"),
         ("uvloop", {}, "uvloop is not installed in /opt/fake/bin/python"),
         ("gevent", {}, 'unknown engine "gevent@'),
-        ("asyncio-eager", {"version": [3, 11, 7]}, r"needs Python 3\.12 or newer: /opt/.* is 3\.11\.7"),
-        ("interpreters", {}, r"needs Python 3\.14 or newer: /opt/.* is 3\.13\.1"),
+        ("asyncio-eager", {"version": [3, 11, 7]}, r"needs Python 3\.12 or newer; /opt/.* is 3\.11\.7"),
+        ("interpreters", {}, r"needs Python 3\.14 or newer; /opt/.* is 3\.13\.1"),
     ],
 )
 def test_an_unsuitable_python_is_rejected_in_one_line(fake_python, engine, python, message):
@@ -134,7 +134,7 @@ def test_a_missing_or_too_old_python_is_reported_with_what_to_use(monkeypatch):
         find_engines(["python:"])
     monkeypatch.setattr(sys, "version_info", (3, 11, 7))
     for name, version in (("asyncio-eager", "3.12"), ("interpreters", "3.14")):
-        needed = f"needs Python {version} or newer: name one, as in {name}@{version}"
+        needed = f"needs Python {version} or newer; name one, as in {name}@{version}"
         assert find_engines([name])[0].missing() == needed
 
 

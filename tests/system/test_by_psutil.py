@@ -184,12 +184,12 @@ async def run_lab():
         lab.set_target(lane, 50)
         await until(lambda: lane.live == 50, "tasks")
         await until(lambda: lane.worker.stats.reading, "figures of the worker")
-        await until(lambda: lab.local.meter.own, "figures of concwatch")
+        await until(lambda: lab.fleet.local.meter.own, "figures of concwatch")
         reading = lane.worker.stats.reading
         assert reading.threads >= 51
         assert reading.rss > 5 << 20
         assert reading.kernel is None
-        assert lab.local.meter.own.rss > 20 << 20
+        assert lab.fleet.local.meter.own.rss > 20 << 20
         assert lab.snapshot().machine.total == memory_now().total > 0
 
 

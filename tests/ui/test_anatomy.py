@@ -2,10 +2,10 @@
 
 import pytest
 
-from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.dialogs.anatomy import AnatomyLines, AnatomyScreen
+from tests.fake_link import FakeWorkers
 from tests.screen import stage
 
 PAIR = [engine for engine in CATALOG if engine.name in ("threads", "asyncio")]
@@ -43,7 +43,7 @@ async def test_a_worker_that_refuses_says_why():
         await s.press("enter")
         await s.until(lambda: s.lab.lanes[1].live == 50, "live tasks")
         await s.press("A")
-        await s.sees("50 tasks are live; expected 100 at least")
+        await s.sees("50 tasks are live; to tell what each has, 100 are needed")
 
 
 async def test_a_traced_lane_shows_what_an_untraced_worker_has_found():

@@ -7,12 +7,12 @@ import psutil
 import pytest
 
 from concwatch.commands.basics.lab import open_process
-from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.workers.catalog import CATALOG, SHOWN, catalog_row
 from concwatch.ui.apps.app import ConcwatchApp
+from tests.fake_link import FakeWorkers
 from tests.faults.terminal import Terminal
 from tests.processes import assert_ended
 from tests.screen import ScreenStage, experiment_lab, stage

@@ -6,7 +6,6 @@ import pytest
 
 import concwatch.measure.experiments.loading as files
 from concwatch.charts.colors import ON_DARK, lane_colors
-from concwatch.links.fake import FakeWorkers
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import shipped
 from concwatch.measure.experiments.runner import CellState, Runner
@@ -17,9 +16,11 @@ from concwatch.monitor.workers.catalog import CATALOG, SHOWN
 from concwatch.portable.protocol.units import format_forecast
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
 from concwatch.ui.screens.monitor import MonitorScreen
+from concwatch.ui.sources.chosen_experiment import ChosenExperiment
 from concwatch.ui.sources.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.charts.experiment_charts import RunChart, SizeChart
 from tests import virtual_time
+from tests.fake_link import FakeWorkers
 from tests.screen import GIB, GOLDEN, LIMITS, MEMORY, assert_golden, stage
 
 SPEED = 50
@@ -130,11 +131,11 @@ def experiments(size=(120, 40), **options):
 async def open_experiments(s) -> ExperimentRuns:
     await s.press("e")
     await s.sees("enter runs it", within=lambda: s.query("RunBar"))
-    return s.app.runs
+    return s.app.measurements.runs
 
 
 async def finish(s, name):
-    await s.until(lambda: s.app.runs.running is None, f"{name} ends")
+    await s.until(lambda: s.app.measurements.runs.running is None, f"{name} ends")
     s.app.screen.update_now()
     await s.settle()
 
@@ -153,7 +154,19 @@ async def test_every_shipped_experiment_is_listed_and_described():
             await s.sees(experiment.title, experiment.about.split()[0], within=s.query("AboutPanel"))
             await s.sees(experiment.table[0].title[:40], within=table(s))
             await s.press("down")
-        assert s.app.screen.selected == 0, "the selection wraps around"
+        assert s.app.screen.chosen.index == 0, "the selection wraps around"
+
+
+def test_another_experiment_begins_with_its_first_table(small_experiments):
+    chosen = ChosenExperiment(ExperimentRuns(fast_lab(), print))
+    chosen.select_next(1)
+    assert chosen.name == "small"
+    chosen.next_table(-1)
+    assert chosen.table.title == "The whole process", "the tables wrap around"
+    chosen.select(1)
+    assert chosen.table_index == 1, "it is chosen already"
+    chosen.select_next(1)
+    assert (chosen.name, chosen.table_index) == ("long", 0)
 
 
 async def test_quick_and_full_runs_fill_table_and_charts(small_experiments, monkeypatch):
@@ -236,9 +249,9 @@ async def test_a_run_continues_behind_the_monitor_and_keeps_its_results_when_sto
             await s.sees("experiment", "%", within=s.query("StatusBar"))
             await s.press("e")
             await s.sees("run 1 of 1", within=lambda: s.query("RunBar"))
-        assert runs is s.app.runs
+        assert runs is s.app.measurements.runs
         await s.press("down", "enter")
-        assert (runs.running, s.app.screen.selected) == ("long", 0), "the running one is selected"
+        assert (runs.running, s.app.screen.chosen.index) == ("long", 0), "the running one is selected"
         await s.press("x")
         await finish(s, "long")
         await s.sees("◐ partial", within=s.query("ExperimentList"))
@@ -296,7 +309,7 @@ async def test_the_mouse_selects_runs_and_stops_an_experiment(small_experiments)
         experiment_list = s.query("ExperimentList")
         await s.click(experiment_list, 5, 5)
         await s.settle()
-        assert s.app.screen.selected == 1
+        assert s.app.screen.chosen.index == 1
         bar, results = s.query("RunBar"), table(s)
         line = s.lines()[results.region.y]
         await s.click(results, line.index(" 2 ") + 1 - results.region.x)
@@ -335,7 +348,7 @@ async def test_details_help_and_every_size(small_experiments):
         await s.sees("A. Writer, 2020: Two Engines", "one machine; Python 3.9", "fresh process", "alone.")
         await s.press("escape", "question_mark")
         assert isinstance(s.app.screen, HelpScreen)
-        await s.sees("keep what has been measured", "here ÷ published", "median")
+        await s.sees("keep what has been measured", "Here ÷ published", "median")
         await s.press("escape")
         for size in ((20, 6), (200, 60)):
             await s.resize(*size)

@@ -25,6 +25,7 @@ async def test_one_row_makes_a_binding_an_entry_in_bar_help_and_palette_and_is_p
         ([HelpKey("tab", "")], "another widget's"),
     ]
     assert bar(rows) == [Key("c", "early", "c"), Key("a", "late", "a")]
+    assert bar(rows, {"c": "", "a": "other"}) == [Key("a", "other", "a")]
     entries = list(palette(rows, keyboard.press))
     assert [(entry.title, entry.help) for entry in entries] == [
         ("More", "+  first"), ("C", "c  last"), ("No key", "only here"),
@@ -33,3 +34,12 @@ async def test_one_row_makes_a_binding_an_entry_in_bar_help_and_palette_and_is_p
         await entry.callback()
     await keyboard.press("equals_sign")
     assert pressed == ["plus", "c", "e", "plus"]
+
+
+def test_a_key_of_a_widget_is_in_the_bar_only_with_a_word_and_then_in_place_of_another_with_its_name():
+    rows = (
+        Row("left", print, "back", bar="1 s", rank=1),
+        Row("left", None, "move the cursor", sign="tab ← →", bar_sign="← →"),
+    )
+    assert bar(rows) == [Key("←", "1 s", "left")]
+    assert bar(rows, {"left": "cursor"}) == [Key("← →", "cursor", "")]

@@ -21,7 +21,7 @@ def called(row):
 @pytest.mark.parametrize("table", TABLES)
 def test_each_key_is_bound_once_and_what_it_does_has_help(table):
     rows = TABLES[table]
-    bound = [key for row in rows for key in row.keys.split(",") if key]
+    bound = [key for row in rows if row.run for key in row.keys.split(",") if key]
     assert sorted(bound) == sorted(set(bound))
     documented = {called(row) for row in rows if row.help and row.run}
     for row in rows:

@@ -6,7 +6,6 @@ import pytest
 from msgspec import structs
 
 from concwatch.charts import table
-from concwatch.links.fake import COSTS
 from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneStatus, blank_sample
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
 from concwatch.monitor.metrics.state import State
@@ -21,6 +20,7 @@ from concwatch.ui.widgets.lanes.lane_card import SUMMARY, LaneCard, summary
 from concwatch.ui.widgets.tables.cost_table import COLUMNS, CostTable
 from concwatch.ui.widgets.tables.event_view import EventView
 from tests.fake_hosts import HostWorkers, hosts
+from tests.fake_link import COSTS
 from tests.lab_driver import ENGINES as ENGINES_BY_NAME
 from tests.screen import ScreenStage, stage
 

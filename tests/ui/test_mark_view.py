@@ -12,12 +12,12 @@ from tests.screen import stage
 async def test_every_command_adds_a_mark_unless_it_is_refused():
     async with stage() as s:
         with pytest.raises(ValueError, match="unknown workload"):
-            s.lab.set_workload("slep:1")
+            s.lab.settings.set_workload("slep:1")
         await s.press("3", "space")
         await s.run(1)
         await s.press("plus", "t", "g", "f", "u")
-        s.lab.set_workload("hold")
-        s.lab.set_threads(12)
+        s.lab.settings.set_workload("hold")
+        s.lab.settings.set_threads(12)
         await s.press("0")
         assert [mark_text(mark) for mark in s.lab.marks.since(0)] == [
             "asyncio switch on",
@@ -51,7 +51,7 @@ async def test_charts_show_commands_and_notes_and_an_empty_note_is_refused():
         assert s.lab.marks.since(2) == [Mark(3, pytest.approx(15.5), "", NOTE, "all started")]
         await s.sees("all mark: all started", within=s.monitor.query_one("EventView"))
         for on in 150 * (False, True):
-            s.lab.set_refill(on)
+            s.lab.settings.set_refill(on)
         await s.run(1)
         await s.sees("all started", within=s.chart("rss"))  # commands never hide a note
         await s.run(60)
@@ -153,7 +153,7 @@ async def test_the_cost_table_explains_its_marks():
         await s.press("t")
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(5)
-        s.lab.set_workload("hold")
+        s.lab.settings.set_workload("hold")
         await s.run(5)
         await s.press("b")
         table = s.monitor.query_one("CostTable")

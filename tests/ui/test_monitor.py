@@ -15,7 +15,6 @@ from textual.theme import BUILTIN_THEMES
 
 from concwatch.charts.colors import ON_DARK, ON_LIGHT
 from concwatch.demos.keyboard import key_event
-from concwatch.links.fake import COSTS, FakeLink, FakeWorkers, Fault
 from concwatch.links.messages import Error
 from concwatch.monitor.lanes.forecast import OFFERED
 from concwatch.monitor.lanes.lab import Lab
@@ -23,8 +22,10 @@ from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.workers.catalog import CATALOG, Engine
 from concwatch.ui.dialogs.help import HelpScreen, ReadDialog
-from concwatch.ui.screens.monitor import COVERED, READING, STEADY, MonitorScreen
+from concwatch.ui.panels.feed import COVERED, READING, STEADY
+from concwatch.ui.screens.monitor import MonitorScreen
 from concwatch.ui.widgets.charts.chart import Chart
+from tests.fake_link import COSTS, FakeLink, FakeWorkers, Fault
 from tests.screen import GOLDEN, assert_golden, stage
 
 MIB = 1 << 20
@@ -58,17 +59,17 @@ async def test_a_click_or_key_switches_one_lane_and_stop_all_switches_every_lane
         await s.sees("○ off", "drag the slider", within=s.card("asyncio"))
         await s.sees("○ off", within=s.card("pool"))
         assert s.link("asyncio").commands("stop") == [{}]
-        assert s.lab.quiet
+        assert s.lab.fleet.quiet
         assert set(s.workers.links) == {"asyncio", "pool"}
         await s.switch_on(*NAMES)
         await s.press("0")
         await s.run(0.5)
-        assert s.lab.quiet
+        assert s.lab.fleet.quiet
         await s.switch_on(*NAMES)
         assert all(lane.on for lane in s.lab.lanes)
         await s.tap("all", s.monitor.query_one("CommonPanel"))
         await s.run(0.5)
-        assert s.lab.quiet
+        assert s.lab.fleet.quiet
 
 
 async def test_digit_click_and_tab_select_a_lane_which_is_marked():
@@ -104,7 +105,7 @@ async def test_keys_that_arrive_together_act_in_order_also_across_dialogs():
         await s.press_at_once("3", "enter", *"5000", "enter", "plus", "enter", *"77", "escape", "1", "plus")
         assert (first.target.tasks, third.target.tasks) == (10_001, 15_000)
         await s.press_at_once("w", *"nop", "enter", "m", *"a note", "enter")
-        assert s.lab.settings.workload == "nop"
+        assert s.lab.settings.current.workload == "nop"
         assert [mark.text for mark in s.lab.marks.since(0) if mark.kind == "note"] == ["a note"]
         s.app.post_message(Paste("ignored"))
         await s.press_at_once("3", "enter")
@@ -245,7 +246,7 @@ async def test_a_button_is_highlighted_under_the_mouse_and_clicked_only_if_relea
 
 async def test_the_workload_can_be_selected_or_typed_and_escape_cancels():
     async with stage(engines=PAIR) as s:
-        panel, workload = s.monitor.query_one("CommonPanel"), lambda: s.lab.settings.workload
+        panel, workload = s.monitor.query_one("CommonPanel"), lambda: s.lab.settings.current.workload
         await s.switch_on("asyncio", tasks=100)
         await s.press("w")
         await s.sees("what each task does", "ticks:10x0.1", "hold", "module:function")
@@ -320,7 +321,7 @@ async def test_keys_and_clicks_change_the_settings_of_all_lanes():
         }
         for on in (True, False, True):
             await (s.press("t") if on else s.tap("traced", panel))
-            assert s.lab.settings.trace == on
+            assert s.lab.settings.current.trace == on
         await s.run(1)
         await s.press("g")
         await s.sees("refill ○ off", "traced ● on RSS doubles", "collector frozen", within=panel)
@@ -421,7 +422,7 @@ async def test_the_cost_table_shows_cost_per_task_capacity_and_limit():
         assert threads.split()[:3] == ["threads", "1,000", "43.1"]
         assert "43.1 KiB 16.2 KiB 26.8 KiB 35 × 3.33 k/s " in threads
         assert asyncio_.startswith("asyncio 10,000 1.23 KiB 1.23 KiB 0 B 1.0 × 50 k/s ")
-        fit = (s.lab.budget * OFFERED - COSTS["asyncio"].idle) / 1_260
+        fit = (s.lab.fleet.budget * OFFERED - COSTS["asyncio"].idle) / 1_260
         assert asyncio_.endswith(f"{fit // 10_000 / 100} M memory budget")
         assert uvloop.startswith("uvloop 10,000 1.53 KiB 1.53 KiB 0 B 1.2 × ")
         assert "traced: slower" not in s.text()
@@ -432,7 +433,7 @@ async def test_the_cost_table_shows_cost_per_task_capacity_and_limit():
         assert s.row("asyncio").startswith("asyncio 10,000 2.6 KiB* 2.6 KiB 0 B 1.0 × 50 k/s ")
         await s.sees("* traced", "i explains")
         await s.run(54.5)
-        await s.sees("10 Hz", "16 GiB", "monitor 3.1 % CPU · 41 MiB 00:01:01")
+        await s.sees("10 Hz", "16 GiB", "monitor 3 % CPU · 41 MiB 00:01:01")
 
 
 async def test_a_stalled_or_failed_lane_shows_it_and_can_recover():
@@ -514,7 +515,7 @@ async def test_the_memory_budget_stops_growth_and_is_named_in_card_table_and_log
         lane = s.lane("asyncio")
         assert lane.on
         assert 10_000 < lane.live < 60 * MIB / 1_260
-        assert s.lab.total_memory < 60 * MIB
+        assert s.lab.fleet.memory < 60 * MIB
         await s.sees(f"{lane.live:,} live memory", within=s.card("asyncio"))
         await s.sees("↳ asyncio: the memory budget (60 MiB)", within=table)
         events = s.text(s.monitor.query_one("EventView"))
@@ -587,12 +588,13 @@ async def test_figures_wait_longer_behind_a_dialog_and_are_shown_at_once_when_it
         await s.press("question_mark")
         await s.until(lambda: s.app.screen is not s.monitor, "the help covers the screen")
         s.monitor.show_snapshot()  # so that no event is new
+        (feed,) = s.lab.viewers
         later = s.monitor.snapshot.time + 1000.0
-        assert s.monitor.is_due(later)
-        assert not s.monitor.is_due(later + READING)
-        assert s.monitor.is_due(later + COVERED)
+        assert feed.is_due(later)
+        assert not feed.is_due(later + READING)
+        assert feed.is_due(later + COVERED)
         await s.press("escape")
-        await s.until(lambda: s.monitor.is_due(s.monitor.snapshot.time), "figures are due again")
+        await s.until(lambda: feed.is_due(s.monitor.snapshot.time), "figures are due again")
 
 
 async def test_figures_change_less_often_while_the_number_of_tasks_is_steady_and_at_once_after_a_key():
@@ -600,28 +602,29 @@ async def test_figures_change_less_often_while_the_number_of_tasks_is_steady_and
         await s.switch_on("asyncio", tasks=1_000)
         await s.run(5)
         s.monitor.show_snapshot()
+        (feed,) = s.lab.viewers
         later = s.monitor.snapshot.time + 1000.0
-        assert s.monitor.is_due(later)
-        assert not s.monitor.is_due(later + READING)
-        assert s.monitor.is_due(later + STEADY)
+        assert feed.is_due(later)
+        assert not feed.is_due(later + READING)
+        assert feed.is_due(later + STEADY)
         s.monitor.show_changes()
-        assert s.monitor.is_due(s.monitor.snapshot.time + READING)
+        assert feed.is_due(s.monitor.snapshot.time + READING)
         s.lab.set_target(s.lane("asyncio"), 100_000)
         await s.run(0.5)
-        assert s.monitor.is_due(later)
-        assert s.monitor.is_due(later + READING)
+        assert feed.is_due(later)
+        assert feed.is_due(later + READING)
 
 
 async def test_help_lists_keys_and_the_palette_runs_their_commands():
     async with stage((120, 60)) as s:
         for closing in ("escape", "question_mark", "q"):
             await s.press("question_mark")
-            await s.sees("what does one more task cost?", "type a number of tasks", "RSS/task", "^p")
+            await s.sees("what does one more task cost?", "type a number of tasks", "memory/task", "^p")
             await s.press(closing)
             assert s.app.screen is s.monitor, closing
         await s.switch_on("asyncio", "uvloop", tasks=100)
         for title, typed, done in (
-            ("Refill", "Refill", lambda: not s.lab.settings.refill),
+            ("Refill", "Refill", lambda: not s.lab.settings.current.refill),
             ("One chart", "One ch", lambda: len(s.chart_titles()) == 1),
             ("Stop all", "Stop a", lambda: not any(lane.on for lane in s.lab.lanes)),
             ("Workload", "Workl", lambda: "what each task does" in s.text()),
@@ -664,7 +667,7 @@ async def test_a_click_on_a_key_of_the_help_closes_it_and_does_what_the_key_does
         await s.click(keys, 0, row - keys.region.y)
         await s.settle()
         assert s.app.screen is s.monitor
-        assert not s.lab.settings.refill
+        assert not s.lab.settings.current.refill
 
 
 async def test_lane_colours_change_with_dark_light_and_ansi_themes():
@@ -781,7 +784,7 @@ async def test_a_small_terminal_reacts_to_clicks_and_shows_no_truncated_setting(
         await s.press("3", "plus")
         await s.run(1)
         await s.tap("refill", s.monitor.query_one("CommonPanel"))
-        assert not s.lab.settings.refill
+        assert not s.lab.settings.current.refill
         await s.tap("● on", s.card("asyncio"))
         await s.run(0.5)
         await s.sees("○ off", within=s.card("asyncio"))
@@ -796,7 +799,7 @@ async def test_the_cost_of_a_task_has_the_second_place_unless_something_is_trace
         await s.switch_on("asyncio", tasks=10_000)
         await s.run(11)
         assert s.chart_titles() == [CHARTS[0], COST, *CHARTS[2:4]]
-        await s.sees("3 +1.2K", "●", within=s.chart("cost"))
+        await s.sees("3 1.2K/task", "●", within=s.chart("cost"))
         await s.press("t")
         await s.run(2)
         assert s.chart_titles() == CHARTS[:4]

@@ -55,6 +55,7 @@ async def test_s_saves_the_screen_and_shift_s_the_focused_or_first_chart(tmp_pat
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "shown [here]"  # brackets are markup elsewhere
     async with stage(pictures=Path(folder.name)) as s:
+        await s.press("t", "t")  # nothing has been measured yet: the slide does not tell
         await s.switch_on("threads", "asyncio", tasks=2_000)
         await s.run(5)
         lines = s.lines()

@@ -2,13 +2,13 @@
 
 import pytest
 
-from concwatch.links.fake import FakeWorkers
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.screens.race import RaceScreen
 from concwatch.ui.widgets.charts.chart import Chart
+from tests.fake_link import FakeWorkers
 from tests.screen import MEMORY, stage
 from tests.virtual_time import now
 
@@ -32,14 +32,14 @@ async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places
         await s.sees("enter stops all lanes; then threads, asyncio run alone")
         await s.press("enter")
         await s.until(lambda: isinstance(s.app.screen, RaceScreen), "the race")
-        await s.until(lambda: s.app.race.finished, "the end of the race", limit=120)
+        await s.until(lambda: s.app.measurements.race.finished, "the end of the race", limit=120)
         await s.sees("1 asyncio 1.23 KiB", "2 threads 43.1 KiB", "35.0 ×", "R starts another race")
-        assert s.lab.quiet
+        assert s.lab.fleet.quiet
         chart = s.app.screen.query_one(Chart)
         curves = {line.name: line for line in chart.plot.lines if line.name}
         assert set(curves) == {"threads", "asyncio"}
         assert {line.mark for line in chart.plot.lines} >= {"●"}, "where each was with all tasks"
-        assert [line.value for line in curves.values()] == ["+43.1 KiB", "+1.23 KiB"]
+        assert [line.value for line in curves.values()] == ["43.1 KiB", "1.23 KiB"]
         await s.press("escape", "R")
         assert isinstance(s.app.screen, RaceScreen), "the result stays"
         await s.sees("1 asyncio 1.23 KiB")
@@ -54,7 +54,7 @@ async def test_a_race_fits_every_terminal(size):
         await s.enter("100")
         await s.press("enter")
         await s.until(lambda: isinstance(s.app.screen, RaceScreen), "the race")
-        await s.until(lambda: s.app.race.finished, "the end of the race", limit=120)
+        await s.until(lambda: s.app.measurements.race.finished, "the end of the race", limit=120)
         await s.sees("1 asyncio", "2 threads", "R starts another race")
         chart = s.app.screen.query_one(Chart)
         assert not chart.display or chart.content_size.height >= 5

@@ -199,7 +199,7 @@ async def test_a_replay_shows_each_moment_as_the_monitor_did(tmp_path, monkeypat
         await s.press("right_square_bracket")
         await save_parts()
         s.lab.set_target(s.lane("asyncio"), 50_000)
-        s.lab.set_workload("hold")
+        s.lab.settings.set_workload("hold")
         await s.run(12)
         await save_parts()
         s.lab.switch(s.lane("threads"), False)

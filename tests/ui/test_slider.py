@@ -39,11 +39,11 @@ def test_slider_bar(width, knob, live, picture):
 
 
 class CountingSlider(Slider):
-    renders = 0
+    redraws = 0
 
-    def render(self):
-        self.renders += 1
-        return super().render()
+    def redraw_rows(self, rows):
+        self.redraws += 1
+        super().redraw_rows(rows)
 
 
 class SliderApp(App[None]):
@@ -240,18 +240,18 @@ async def test_a_disabled_slider_ignores_mouse_and_keys():
         assert (app.messages, app.slider.value) == ([], 10_000)
 
 
-async def test_the_track_shows_target_and_live_tasks_and_is_rendered_only_when_a_cell_changes():
+async def test_the_track_shows_target_and_live_tasks_and_is_drawn_again_only_when_a_cell_changes():
     async with running_slider(value=10_000, live=500) as (app, pilot):
         await pilot.pause()
         assert app.picture() == "━━━━━━━┯━━━━┯━━━╍╍╍╍╍╍╍●────┬─────"
-        before = app.slider.renders
+        before = app.slider.redraws
         for live in range(500, 510):
             app.slider.live = live
             await pilot.pause()
-        assert app.slider.renders == before
+        assert app.slider.redraws == before
         app.slider.live = 5_000
         await pilot.pause()
-        assert app.slider.renders == before + 1
+        assert app.slider.redraws == before + 1
         app.slider.maximum = 10_000
         await pilot.pause()
         assert app.picture().endswith("●          "), "the track ends at the maximum"

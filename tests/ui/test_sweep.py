@@ -4,7 +4,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from concwatch.links.fake import Costs, FakeWorkers
 from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
@@ -12,6 +11,7 @@ from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.ui.base.dialog import TypeDialog
 from concwatch.ui.screens.sweep import SweepScreen
 from concwatch.ui.widgets.charts.chart import Chart
+from tests.fake_link import Costs, FakeWorkers
 from tests.screen import MEMORY, stage
 from tests.virtual_time import now
 
@@ -40,9 +40,9 @@ async def start(s, tasks):
 async def test_a_sweep_shows_the_curve_of_each_engine_and_what_is_enough():
     async with staged((120, 40)) as s:
         await start(s, "32")
-        await s.until(lambda: s.app.sweep.finished, "the end of the sweep", limit=600)
+        await s.until(lambda: s.app.measurements.sweep.finished, "the end of the sweep", limit=600)
         await s.sees("threads: 8 at once are enough", "asyncio: throughput rises up to 32 tasks")
-        assert s.lab.quiet
+        assert s.lab.fleet.quiet
         charts = s.app.screen.query(Chart)
         for chart in charts:
             assert {line.name for line in chart.plot.lines if line.name} == {"threads", "asyncio"}
@@ -59,7 +59,7 @@ async def test_its_chart_is_a_slide_with_the_number_that_is_enough_and_what_was_
     monkeypatch.setattr("concwatch.ui.apps.picture_files.can_draw", lambda: False)  # a PNG takes a process
     async with staged((120, 40), pictures=tmp_path) as s:
         await start(s, "16")
-        await s.until(lambda: s.app.sweep.finished, "the end of the sweep", limit=600)
+        await s.until(lambda: s.app.measurements.sweep.finished, "the end of the sweep", limit=600)
         await s.press("S")
         await s.until(lambda: s.app.pictures.saved, "the slide")
         [path] = tmp_path.glob("*tasks-ended-per-second*.svg")
@@ -78,19 +78,21 @@ async def test_a_sweep_can_be_stopped_and_keeps_its_steps():
     async with staged((120, 40)) as s:
         await start(s, "1000")
         await s.until(
-            lambda: s.app.sweep.results and len(s.app.sweep.results[0].steps) > 2, "some steps", limit=600
+            lambda: s.app.measurements.sweep.results and len(s.app.measurements.sweep.results[0].steps) > 2,
+            "some steps",
+            limit=600,
         )
         await s.press("x")
-        await s.until(lambda: s.app.sweep.finished, "its end")
+        await s.until(lambda: s.app.measurements.sweep.finished, "its end")
         await s.sees("not run", "H starts another sweep")
-        assert len(s.app.sweep.results) == 1
+        assert len(s.app.measurements.sweep.results) == 1
 
 
 @pytest.mark.parametrize("size", [(60, 14), (80, 24), (200, 60)])
 async def test_a_sweep_fits_every_terminal(size):
     async with staged(size) as s:
         await start(s, "4")
-        await s.until(lambda: s.app.sweep.finished, "the end of the sweep", limit=600)
+        await s.until(lambda: s.app.measurements.sweep.finished, "the end of the sweep", limit=600)
         await s.sees("threads", "asyncio", "H starts another sweep")
         for chart in s.app.screen.query(Chart):
             assert not chart.display or chart.content_size.height >= 5

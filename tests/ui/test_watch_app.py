@@ -89,6 +89,18 @@ async def test_what_lasts_is_below_its_process_and_one_line_of_the_events(tmp_pa
         assert "blocked" not in "\n".join(s.processes())
 
 
+async def test_a_single_process_has_no_total(tmp_path):
+    bench = WatchBench()
+    bench.agent(40)
+    async with running(WatchApp(bench.watching, None, tmp_path), (120, 40)) as pilot:
+        s = WatchStage(pilot.app, pilot)
+        s.bench = bench
+        await s.advance()
+        await s.sees("app.py 40")
+        assert "total" not in s.text()
+        s.app.exit()
+
+
 @pytest.mark.parametrize("size", [(60, 14), (80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
 async def test_new_processes_move_nothing(tmp_path, size):
     async with stage(tmp_path, size) as s:
@@ -172,6 +184,12 @@ async def test_the_key_bar_follows_the_panel_and_help_explains_its_words(tmp_pat
         await s.press("B", "tab")
         await s.advance()
         await s.sees("⏎ its memory", "B blocks", within=bar)
+        await s.press("tab")
+        await s.advance()
+        await s.sees("← → cursor", "⏎ where they wait", within=bar)
+        await s.press("shift+tab")
+        await s.advance()
+        assert "cursor" not in s.text(bar)
         await s.press("question_mark")
         assert {"group", "mean life", "growth/min", "retained", "left over", "PSS", "share", "observed"} <= {
             term for term, _ in s.app.screen._words

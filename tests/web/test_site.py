@@ -43,7 +43,7 @@ def test_a_port_in_use_is_a_one_line_error_with_advice():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         line = refused("serve", "--port", port)
-    assert line.startswith(f"cannot listen on 127.0.0.1, port {port}: ")
+    assert line.startswith(f"cannot listen on 127.0.0.1, port {port} (")
     assert "expected a free port, or --port 0 for any that is free" in line
 
 

@@ -153,7 +153,7 @@ def test_the_stacks_of_threads_have_objects():
 
 
 def test_too_few_tasks_are_refused():
-    with pytest.raises(ValueError, match="3 tasks are live: expected 100 at least"):
+    with pytest.raises(ValueError, match="3 tasks are live; to tell what each has, 100"):
         anatomy(lambda: [object() for _ in range(3)], {}, {}, {}, 0)
 
 
@@ -246,7 +246,7 @@ def test_a_function_of_the_user_is_looked_into(tmp_path):
 def test_a_worker_refuses_with_too_few_tasks_and_goes_on():
     with Worker("asyncio") as worker:
         worker.target(5)
-        assert "5 tasks are live: expected 100 at least" in worker.refuse("anatomy")
+        assert "5 tasks are live; to tell what each has, 100" in worker.refuse("anatomy")
         worker.target(7)
 
 

@@ -732,14 +732,14 @@ def test_the_stack_size_of_new_threads_can_be_set(fresh):
 X = b"x" * 500_000
 WHOLE = "expected a whole number from 0 to 1,000,000,000"
 INVALID = (
-    (b"nonsense", None, "not a command: 'nonsense'"),
-    (b"\xff\xfe\x00", None, "not a command"),
+    (b"nonsense", None, "'nonsense' is not a command"),
+    (b"\xff\xfe\x00", None, "is not a command"),
     (b'{"type":"targt","tasks":5}', "targt", 'did you mean "target"?'),
-    (b'{"type":"target"}', "target", f'"tasks" is None: {WHOLE}'),
-    (b'{"type":"target","tasks":-1}', "target", f'"tasks" is -1: {WHOLE}'),
+    (b'{"type":"target"}', "target", f'"tasks" is None; {WHOLE}'),
+    (b'{"type":"target","tasks":-1}', "target", f'"tasks" is -1; {WHOLE}'),
     (b'{"type":"target","tasks":true}', "target", WHOLE),
     (b'{"type":"target","tasks":99999999999}', "target", WHOLE),
-    (b'{"type":"refill","on":1}', "refill", '"on" is 1: expected true or false'),
+    (b'{"type":"refill","on":1}', "refill", '"on" is 1; expected true or false'),
     (b'{"type":"workload","spec":3}', "workload", "expected a string"),
     (b'{"type":"gc","mode":"on"}', "gc", "expected default, frozen, off"),
     (b'{"type":"halt","wall":"x"}', "halt", '"value" is None'),
@@ -750,7 +750,7 @@ INVALID = (
     (b'{"type":"' + X + b'"}', "x" * 60, "unknown command"),
     (b'{"type":"target","tasks":"' + X + b'"}', "target", ""),
     (b'{"type":"workload","spec":"' + X + b':y"}', "workload", "workload"),
-    (b'{"x":"' + 3 * X + b'","type":"stop"}', None, "not a command"),
+    (b'{"x":"' + 3 * X + b'","type":"stop"}', None, "is not a command"),
 )
 
 
@@ -837,7 +837,7 @@ def test_a_worker_ends_when_its_output_is_closed(engine):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["asynci"], f'unknown engine "asynci": expected one of {", ".join(ENGINES)}; did you mean "asyncio'),
+        (["asynci"], f'unknown engine "asynci"; expected one of {", ".join(ENGINES)}; did you mean "asyncio'),
         ([], "usage: python -m concwatch.portable.worker ENGINE"),
         (["asyncio", "more"], "usage: python -m concwatch.portable.worker ENGINE"),
     ],

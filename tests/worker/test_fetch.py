@@ -105,7 +105,7 @@ def test_each_engine_fetches_pages_concurrently_and_counts_failures(worker, serv
 def test_the_http_workload_needs_an_http_url(worker):
     for fields in ({}, {"url": "ftp://x"}):
         message = worker.refuse("workload", spec="http", **fields)
-        assert message == 'workload "http" needs a "url" to fetch: expected http://…'
+        assert message == 'workload "http" needs a "url" to fetch; expected http://…'
     assert '"url" is 5' in worker.refuse("workload", spec="http", url=5)
 
 

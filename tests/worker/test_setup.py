@@ -108,12 +108,12 @@ def test_a_function_gets_its_arguments(worker):
     for arguments, expected in (
         (
             [],
-            "missing a required argument: 'first': expected a function that needs no arguments, or an --arg",
+            "missing a required argument: 'first'); expected a function that needs no arguments, or an --arg",
         ),
-        (["1", "2", "3"], "too many positional arguments: expected a function that takes 3 arguments"),
+        (["1", "2", "3"], "too many positional arguments); expected a function that takes 3 arguments"),
     ):
         message = worker.refuse("workload", spec="jobs:pair", arguments=join_arguments(arguments))
-        assert message.startswith('workload "jobs:pair": pair: ')
+        assert message.startswith('workload "jobs:pair": pair does not fit (')
         assert expected in message
     assert "null character" in worker.refuse("workload", spec="jobs:pair", arguments="no end")
 
@@ -159,8 +159,8 @@ def test_a_setup_that_fails_or_yields_no_function_is_rejected_with_the_place(wor
     worker.do("workload", spec="hold")
     for function, expected in {
         "broken_setup": r"set-up of jobs:broken_setup failed: IndexError at ",
-        "yields_number": 'workload "jobs:yields_number": yields_number yields a int: expected the function',
-        "yields_more": "what yields_more yields: missing a required argument: 'session'",
+        "yields_number": 'workload "jobs:yields_number": yields_number yields a int; expected the function',
+        "yields_more": "what yields_more yields does not fit (missing a required argument: 'session')",
     }.items():
         message = worker.refuse("workload", spec=f"jobs:{function}")
         assert expected in message
@@ -173,9 +173,9 @@ def test_a_setup_that_fails_or_yields_no_function_is_rejected_with_the_place(wor
 def test_a_setup_of_the_other_kind_is_rejected(engine, worker):
     message = worker.refuse("workload", spec="jobs:other_kind")
     if engine in LOOPS:  # a plain generator function may set up a loop, but not yield a plain function
-        assert "what other_kind yields is a plain function: an event loop needs a coroutine" in message
+        assert "what other_kind yields is a plain function; an event loop needs a coroutine" in message
     else:
-        assert "other_kind is an async generator function: a thread needs a plain one (def)" in message
+        assert "other_kind is an async generator function; a thread needs a plain one (def)" in message
 
 
 def test_a_tear_down_that_fails_is_reported(worker):

@@ -31,6 +31,10 @@ TWO_VALUES_FROM = 40
 """The minimum number of columns of a plot and its labels from which labels of numbers have room for two
 values, if there are more lanes than rows."""
 
+OF_FROM = 30
+"""The minimum number of columns of a plot and its labels from which labels say what their values are of one
+of; where there is no room for that, they have no such values."""
+
 LABELLED_FROM = 20
 """The minimum number of columns of a plot and its labels from which there are labels."""
 
@@ -187,7 +191,7 @@ def compose(plot: Plot, width: int, height: int, symbols: Symbols = BRAILLE) -> 
     shown = shown_values(drawn)
     grid = Grid(y_scale(plot, shown, rows), CELL * columns, rows, symbols.rows)
     zero = bool(shown) and not any(shown) and not plot.logarithmic
-    groups = {} if zero else _equal_lines(plot, drawn, grid)
+    groups = {} if zero else _equal_lines(plot, drawn, grid, names)
     lines = [
         DrawnLine(same[0].line.color, dots, _is_filled(plot, same[0])) for (dots, _), same in groups.items()
     ]
@@ -242,14 +246,14 @@ Wanted = tuple[int, float, Sequence[ValuedLines]]
 """A label: the row of dots where it should be, the value that decides between equal rows, and its lines."""
 
 
-def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid) -> Groups:
+def _equal_lines(plot: Plot, drawn: Sequence[DecimatedLine], grid: Grid, names: "LabelNames") -> Groups:
     """Return the lines by what is drawn of them: first the one on top, then in the given order."""
     found: Groups = {}
     for each in sorted(drawn, key=lambda each: not each.line.top):
         memo = None if plot.logarithmic else each.line.memo  # there, running maxima are drawn
         if not each.line.mark and any(dots := grid.draw(each.points, each.line.dashed, memo)):
             value = each.line.value or value_text(each.line, plot.unit, plot.end)
-            found.setdefault((dots, short_value(value)), []).append(each)
+            found.setdefault((dots, names.value(value)), []).append(each)
     return found
 
 
@@ -277,12 +281,18 @@ class LabelNames:
             width = max((len(str(len(plot.names))), *map(len, numbers))) if numbers else 0
         shared = _shared_words(names)
         self._short = {line.name: str(line.number or line.name[shared:]) for line in lines}
+        self._of = f"/{plot.value_of}" if plot.value_of else ""
+        self._value_width = VALUE_WIDTH + len(self._of) if columns >= OF_FROM or not self._of else 0
         self.margin = 0
         """The cells on the right for labels, with a blank on the left; 0 if there are none."""
         if width and columns >= LABELLED_FROM and (lines or plot.names):
-            self.margin = 1 + VALUE_WIDTH + (0 if self._alone else width + 1)
+            self.margin = 1 + self._value_width + (0 if self._alone else width + 1)
             if not self._texts and len(names) > rows and columns >= TWO_VALUES_FROM:
                 self.margin *= 2
+
+    def value(self, text: str) -> str:
+        """Return a value as labels have it: ``89M``, ``43K/task``; empty if there is no room for any."""
+        return f"{short_value(text)}{self._of}" if self._value_width and text.strip() else ""
 
     def _label(self, groups: Sequence[ValuedLines]) -> Texts:
         """Return the label of groups of equal lines: names or numbers, whichever fit, and values.

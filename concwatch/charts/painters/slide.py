@@ -117,7 +117,8 @@ class _SlideDrawing:
         for line in filter(lambda line: line.name, self.plot.lines):
             value = line.value or (NO_VALUE if line.mark else value_text(line, self.plot.unit, self.plot.end))
             value = value.strip() or NO_VALUE
-            words = line.name if value == NO_VALUE else f"{line.name} {value} {self.plot.value_of}".rstrip()
+            of = f" per {self.plot.value_of}" if self.plot.value_of else ""
+            words = line.name if value == NO_VALUE else f"{line.name} {value}{of}"
             yield self._text(x, self.margin + 64 * self.unit, words, line.color, self.font * 1.1)
             x += (len(words) + 3) * self.font * 1.1 * LETTER
 

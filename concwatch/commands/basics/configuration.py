@@ -70,7 +70,7 @@ def unknown_tables(tables: Tables, names: Collection[str]) -> Iterator[str]:
         if key not in names:
             yield f"{settings_path()}: {unknown_name('table', key, names)}"
         elif not isinstance(table, dict):
-            yield f"{settings_path()}: {key}; expected a table: the line [{key}] with options below it"
+            yield f"{settings_path()}: {key} is not a table; options stand below a line [{key}]"
     try:
         hosts(tables)
     except ValueError as error:
@@ -114,7 +114,7 @@ def default_map(name: str, command: click.Command, tables: Tables) -> tuple[dict
         try:
             values[options[key].name or ""] = _as_typed(options[key], value)
         except ValueError as error:
-            problems.append(f"{where} {key}: {error}")
+            problems.append(f"{where} {key} {error}")
     for variable_name in os.environ:
         key = variable_name.removeprefix(f"{prefix(name)}_").lower().replace("_", "-")
         if variable_name.startswith(f"{prefix(name)}_") and key not in options:
@@ -126,21 +126,24 @@ def _as_typed(option: click.Option, value: object) -> object:
     """Return a value of the file in the form of the command line: a string, a bool, or a list of strings.
 
     Raises:
-        ValueError: one line that says what was expected.
+        ValueError: the rest of a sentence that begins with the name of the option.
     """
     if option.is_flag:
         if not isinstance(value, bool):
-            raise ValueError("expected true or false")
+            raise ValueError("is not true or false")
         return value
     parts = value if isinstance(value, list) else [value]
     if isinstance(value, list) != option.multiple or any(
         type(part) not in (str, int, float) for part in parts
     ):
         kind = "a list" if option.multiple else "text or a number"
-        raise ValueError(f'expected {kind}, as for "{option.opts[-1]} {placeholder(option)}"')
-    texts = [str(part) for part in parts]
+        raise ValueError(f'is not {kind}, as for "{option.opts[-1]} {placeholder(option)}"')
+    try:
+        texts = [str(part) for part in parts]
+    except ValueError:  # Python refuses to write thousands of digits
+        raise ValueError("has too many digits") from None
     if any("\0" in text for text in texts):
-        raise ValueError("expected text without a null character")
+        raise ValueError("contains a null character")
     return texts if option.multiple else texts[0]
 
 

@@ -62,7 +62,7 @@ def clean_exit() -> Iterator[None]:
         if not is_unwritable(error):
             raise
         discard_output(sys.stdout.fileno())
-        print_error(f"standard output: {error.strerror}: the output is incomplete")
+        print_error(f"the output is incomplete (standard output: {error.strerror})")
         sys.exit(1)
 
 

@@ -21,6 +21,7 @@ from concwatch.commands.basics.values import (
     THEME,
     WINDOW,
     WORKLOAD,
+    Described,
 )
 from concwatch.hosts import host as hosts
 from concwatch.hosts.host import Host
@@ -39,6 +40,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 SCREEN: dict[str, dict[str, Any]] = {
     "--engines": {
         "type": ENGINES,
+        "cls": Described,
         "show_default": ",".join(engine.name for engine in SHOWN),
         "help": "The engines to show, one lane each.",
     },
@@ -59,6 +61,7 @@ SCREEN: dict[str, dict[str, Any]] = {
     },
     "--max-memory": {
         "type": SIZE,
+        "cls": Described,
         "show_default": "80%",
         "help": "Memory (RSS and kernel memory) that all workers together may use, such as "
         '"2GiB" or "60%" of the available memory. '
@@ -72,7 +75,7 @@ SCREEN: dict[str, dict[str, Any]] = {
     },
     "--cells": {
         "is_flag": True,
-        "help": "Save pictures of the screen with charts as the terminal shows them, not as vectors.",
+        "help": "Save screenshots with charts as the terminal shows them, not as vectors.",
     },
     "--record": {
         "metavar": "FILE",
@@ -104,13 +107,15 @@ SCREEN: dict[str, dict[str, Any]] = {
     },
     "--window": {
         "type": WINDOW,
+        "cls": Described,
         "show_default": "the last choice, else 60 s",
         "help": 'Longest time that the charts show, such as "30s" or "10min".',
     },
-    "--theme": {"type": THEME, "show_default": "the last choice", "help": "Colour theme."},
+    "--theme": {"type": THEME, "cls": Described, "show_default": "the last choice", "help": "Colour theme."},
     "--symbols": {
         "type": SYMBOLS,
         "metavar": "|".join(SYMBOL_CHOICES),
+        "cls": Described,
         "show_default": "the last choice, else auto",
         "help": "Characters that charts are drawn with; auto: the best that the terminal supports.",
     },

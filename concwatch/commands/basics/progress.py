@@ -26,7 +26,7 @@ class ProgressLine:
 
     def show(self, lab: "Lab", lane: str, text: str) -> None:
         """Print what ``lane`` is doing, and the memory of all workers."""
-        self.write(f"{lane}: {text} · workers use {format_bytes(lab.total_memory)}")
+        self.write(f"{lane}: {text} · workers use {format_bytes(lab.fleet.memory)}")
 
     def write(self, line: str) -> None:
         """Print a line of text."""

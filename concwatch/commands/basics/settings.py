@@ -32,7 +32,7 @@ HIDDEN = "(hidden)"
     "settings",
     help="Print the value of every option of every command, and where it comes from.\n\n"
     "The command line overrides an environment variable, a variable overrides the settings file, and the "
-    "file overrides the default. Needs no terminal.\n\n"
+    "file overrides the default.\n\n"
     "\b\nThe file is TOML, with a table for each command and a key for each option:\n"
     "  [screen]                        the options of plain concwatch\n"
     '  engines = "threads,asyncio"\n'

@@ -46,6 +46,17 @@ class InvalidValue(click.BadParameter):
         return self.message
 
 
+class Described(click.Option):
+    """An option whose default is described in words by ``show_default``."""
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Return what the help adds in brackets, without click's own brackets around the words."""
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.show_default, str):
+            extra["default"] = self.show_default
+        return extra
+
+
 class Parsed(click.ParamType):  # type: ignore[type-arg]  # click 8.5 made it generic
     """A type whose values ``parse`` converts.
 

@@ -13,7 +13,7 @@ from concwatch.commands.basics.lab import create_lab, measure_costs
 from concwatch.commands.basics.options import connect_hosts, examined_cluster, examined_host
 from concwatch.commands.basics.progress import ProgressLine
 from concwatch.commands.basics.signals import run_until_signal
-from concwatch.commands.basics.values import SIZE
+from concwatch.commands.basics.values import SIZE, Described
 from concwatch.hosts.host import Host
 from concwatch.hosts.survey import survey_all
 from concwatch.measure.doctor.capacity import local_machine
@@ -33,6 +33,7 @@ from concwatch.portable.machine.limits import system_limits
 @click.option(
     "--max-memory",
     type=SIZE,
+    cls=Described,
     show_default="80%",
     help='The memory budget to calculate with, such as "2GiB" or "60%" of the available memory.',
 )
@@ -49,7 +50,7 @@ def command(
     """Show how many tasks this machine can hold, which limit comes first, and how to raise it.
 
     What a task costs is measured: a worker of each engine that is installed holds some for a moment, which
-    takes about ten seconds in all. Needs no terminal. What the system does not report is shown as unknown.
+    takes about ten seconds in all. What the system does not report is shown as unknown.
 
     The exit status is 0. It is 1 if --prove starts less than 90 % of the forecast, or if a --host cannot be
     reached.

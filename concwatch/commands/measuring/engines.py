@@ -27,8 +27,8 @@ from concwatch.portable.protocol.units import format_bytes, format_seconds
 def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
     """List the engines: what a task is, whether the engine can run here, and if not, what to install.
 
-    With ENGINE, also describe how it is measured. "python:PATH" names the engines of another Python. Needs no
-    terminal. To check an engine that needs a package, a worker is started and ended at once.
+    With ENGINE, also describe how it is measured. "python:PATH" names the engines of another Python. To
+    check an engine that needs a package, a worker is started and ended at once.
 
     The exit status is 1 if --build fails although the tools are installed.
     """
@@ -57,7 +57,7 @@ def command(names: Sequence[str], json: bool, build: bool, clean: bool) -> None:
         print_json(rows)
         return
     states = [
-        Piece("runs", "good") if row["runs"] else Piece(f"unavailable: {row['missing']}", "bad")
+        Piece("runs", "good") if row["runs"] else Piece(f"unavailable ({row['missing']})", "bad")
         for row in rows
     ]
     cells = [(engine.name, engine.task, state) for engine, state in zip(engines, states, strict=True)]

@@ -16,7 +16,7 @@ from concwatch.commands.basics.lab import create_lab
 from concwatch.commands.basics.options import cluster_option, connect_hosts, host_option, max_memory
 from concwatch.commands.basics.progress import ExperimentProgress
 from concwatch.commands.basics.signals import run_until_signal
-from concwatch.commands.basics.values import OUTPUT, REPEATS, SIZES
+from concwatch.commands.basics.values import OUTPUT, REPEATS, SIZES, Described
 from concwatch.hosts.host import Host
 from concwatch.measure.experiments.experiment_report import RunInfo, attribution
 from concwatch.measure.experiments.formats import STANDARD_OUTPUT, check, save
@@ -52,7 +52,9 @@ class RecordedCommand(click.Command):
     shell_complete=completion.completer(completion.experiment_names),
 )
 @click.option("--quick", is_flag=True, help="Measure only a few sizes, each once.")
-@click.option("--repeats", type=REPEATS, show_default="the experiment's own", help="Runs of each cell.")
+@click.option(
+    "--repeats", type=REPEATS, cls=Described, show_default="the experiment's own", help="Runs of each cell."
+)
 @click.option("--sizes", type=SIZES, help="Sizes to measure instead of the experiment's own, ascending.")
 @host_option
 @cluster_option
@@ -84,9 +86,9 @@ def command(
 
     Without NAME, this lists the experiments. FILE.toml is an experiment of your own.
 
-    Needs no terminal. Progress is printed on standard error, the tables on standard output. If a FILE is "-",
-    it replaces the tables on standard output. Ctrl-C ends the experiment: what has been measured is printed
-    and saved, marked as partial.
+    Progress is printed on standard error, the tables on standard output. If a FILE is "-", it replaces the
+    tables on standard output. Ctrl-C ends the experiment: what has been measured is printed and saved,
+    marked as partial.
     """
     files = {"json": json, "markdown": markdown, "csv": csv, "pyperf": pyperf}
     places = {name: file for name, file in files.items() if file is not None}

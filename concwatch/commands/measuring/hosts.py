@@ -34,7 +34,7 @@ def command(chosen: Sequence[Host | None], cluster: str | None, json: bool) -> N
       command = "ssh -T web1"
       python = "python3.12"       if not python3
 
-    Nothing is installed there: the program is sent, and ends with the connection.
+    Nothing needs to be installed there but Python: the program is sent, and ends with the connection.
 
     The exit status is 1 if a host cannot be reached.
     """

@@ -24,11 +24,20 @@ from concwatch.commands.basics.options import (
     open_recorder,
     record,
 )
-from concwatch.commands.basics.values import COUNTS, MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
+from concwatch.commands.basics.values import (
+    COUNTS,
+    MODE,
+    REPEATS,
+    SECONDS,
+    THREADS,
+    WORKLOAD,
+    Described,
+    Parsed,
+)
 from concwatch.commands.measuring.anatomy_table import print_anatomy
 from concwatch.commands.measuring.chart import check_chart, print_charts
+from concwatch.commands.measuring.measuring_session import print_warnings, run_session
 from concwatch.commands.measuring.run_table import print_table, print_verdicts
-from concwatch.commands.measuring.session import print_warnings, run_session
 from concwatch.hosts.host import Host
 from concwatch.measure.expect import (
     COMPARISONS,
@@ -64,7 +73,7 @@ EXPECT_HELP = "\n".join(
     [
         f"  ENGINE.METRIC OP VALUE, where OP is one of {' '.join(COMPARISONS)}, and METRIC is one of",
         *(f"  {unit.name} ({unit.example}):\n{_metrics(unit)}" for unit in UNITS),
-        "  concwatch figures explains each. failed <= 0 and peak_live >= --tasks are always expected,",
+        "  concwatch metrics explains each. failed <= 0 and peak_live >= --tasks are always expected,",
         "  unless you set another expectation for the same metric.",
     ]
 )
@@ -73,7 +82,7 @@ EXPECT_HELP = "\n".join(
 @click.command(
     "run",
     help="Measure each ENGINE without a screen. Prints progress on standard error, then a table.\n\n"
-    "Each engine runs alone in a fresh worker unless --together is given. Needs --tasks, and no terminal.\n\n"
+    "Each engine runs alone in a fresh worker unless --together is given. Needs --tasks.\n\n"
     "\b\nWorkloads:\n"
     + WORKLOADS_HELP
     + "\n  module:function        your own: async def for event loops, def for threads. One that yields is a"
@@ -114,7 +123,11 @@ EXPECT_HELP = "\n".join(
     help="Garbage collector: Python's default, frozen after each slice of new tasks, or off.",
 )
 @click.option(
-    "--pool-threads", type=THREADS, show_default="Python's own", help="Number of threads in the pool."
+    "--pool-threads",
+    type=THREADS,
+    cls=Described,
+    show_default="Python's own",
+    help="Number of threads in the pool.",
 )
 @click.option(
     "--anatomy",

@@ -10,14 +10,14 @@ from concwatch.commands.basics import completion
 from concwatch.commands.basics.console import print_error, print_json
 from concwatch.commands.basics.exits import exit_with
 from concwatch.commands.basics.options import arguments, make_settings, max_memory, open_recorder, record
-from concwatch.commands.basics.values import MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Parsed
+from concwatch.commands.basics.values import MODE, REPEATS, SECONDS, THREADS, WORKLOAD, Described, Parsed
 from concwatch.commands.measuring.chart import check_chart, print_sweep_charts
-from concwatch.commands.measuring.session import print_warnings, run_session
+from concwatch.commands.measuring.measuring_session import print_warnings, run_session
 from concwatch.commands.measuring.sweep_table import print_sweep
 from concwatch.measure.expect import COMPARISONS, MetricExpectation, check_one_of
-from concwatch.measure.sweep.session import SweepSession
-from concwatch.measure.sweep.sweep import HZ
+from concwatch.measure.sweep.engine_sweep import HZ
 from concwatch.measure.sweep.sweep_result import FIGURES
+from concwatch.measure.sweep.sweep_session import SweepSession
 from concwatch.monitor.metrics.unit import Unit
 from concwatch.monitor.workers.catalog import CATALOG, find_engines
 from concwatch.portable.protocol.units import parse_count
@@ -53,6 +53,31 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
     return MetricExpectation.parse(text, 'ENGINE.FIGURE OP VALUE, such as "asyncio.knee >= 40"', _figures_of)
 
 
+def _session(
+    names: Sequence[str],
+    first: int,
+    last: int | None,
+    pool: bool,
+    tasks: int | None,
+    seconds: float,
+    repeats: int,
+) -> SweepSession:
+    """Return what to sweep; ``pool`` says whether it is the threads of a pool that grow.
+
+    Raises:
+        ValueError: one line that says which option is wrong.
+    """
+    if not names:
+        raise ValueError(f"name one or more engines: {', '.join(row.name for row in CATALOG)}")
+    engines = find_engines(names)
+    if tasks is not None and not pool:
+        raise ValueError("--tasks has no effect on a sweep over tasks; use --to")
+    last = last or (MOST_THREADS if pool else MOST_TASKS)
+    if last < first:
+        raise ValueError(f"--to {last} is less than --from {first}")
+    return SweepSession(engines, first, last, seconds, repeats, (tasks or QUEUED * last) if pool else None)
+
+
 @click.command(
     "sweep",
     help="Find how many tasks at once are enough for each ENGINE: the fewest that reach 95 % of the best "
@@ -78,6 +103,7 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 @click.option(
     "--to",
     type=Parsed("number", _parse_tasks),
+    cls=Described,
     show_default="10k; 100 pool threads",
     help="The most.",
 )
@@ -90,6 +116,7 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
 @click.option(
     "--tasks",
     type=Parsed("number", _parse_tasks),
+    cls=Described,
     show_default="ten times the most threads",
     help="With --over pool-threads: how many tasks are live.",
 )
@@ -104,7 +131,11 @@ def parse_sweep_expectation(text: str) -> MetricExpectation:
     "--gc", type=MODE, default="default", metavar="|".join(MODES), help="Garbage collector, as in run."
 )
 @click.option(
-    "--pool-threads", type=THREADS, show_default="Python's own", help="Number of threads in the pool."
+    "--pool-threads",
+    type=THREADS,
+    cls=Described,
+    show_default="Python's own",
+    help="Number of threads in the pool.",
 )
 @max_memory
 @click.option(
@@ -133,27 +164,17 @@ def command(
     **workload: Any,
 ) -> None:
     """Find how many tasks at once are enough."""
-    first, last = workload.pop("from"), workload.pop("to")  # the first is a keyword of Python
+    numbers = workload.pop("from"), workload.pop("to")  # the first is a keyword of Python
     settings = make_settings(threads=pool_threads, **workload)
     try:
         if chart:
             check_chart(json)
-        if not names:
-            raise ValueError(f"name one or more engines: {', '.join(row.name for row in CATALOG)}")
-        engines = find_engines(names)
-        pool = over == "pool-threads"
-        if tasks is not None and not pool:
-            raise ValueError("--tasks has no effect on a sweep over tasks; use --to")
-        last = last or (MOST_THREADS if pool else MOST_TASKS)
-        fixed = (tasks or QUEUED * last) if pool else None
-        if last < first:
-            raise ValueError(f"--to {last} is less than --from {first}")
+        session = _session(names, *numbers, over == "pool-threads", tasks, seconds, repeats)
         for each in expect:
             check_one_of("engine of this sweep", each.subject, names)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    recorder = open_recorder(record, engines)
-    session = SweepSession(engines, first, last, seconds, repeats, fixed)
+    recorder = open_recorder(record, session.engines)
     _, stopped = run_session(session, settings, max_memory, recorder, hz=HZ)
     recording_error = recorder.problem if recorder is not None else ""
     print_warnings(session.events, recording_error)
@@ -172,7 +193,7 @@ def command(
         print_sweep(results)
     if chart:
         click.echo()
-        print_sweep_charts(results, last)
+        print_sweep_charts(results, session.last)
     failed = [(each, value) for each, _, value in verdicts if not each.holds(value)]
     for each, value in failed:
         print_error(each.sentence(value, FIGURES[each.metric].text(value)))

@@ -10,7 +10,7 @@ from concwatch.charts.table import CHARTS
 from concwatch.commands.basics import completion
 from concwatch.commands.basics.console import print_error
 from concwatch.commands.basics.options import options
-from concwatch.commands.basics.values import OUTPUT, STANDARD_OUTPUT, Parsed, number_parser
+from concwatch.commands.basics.values import OUTPUT, STANDARD_OUTPUT, Described, Parsed, number_parser
 from concwatch.commands.measuring.chart import check_chart, recording_charts
 from concwatch.monitor.metrics.metrics import COLUMNS
 from concwatch.recordings.export import FORMATS, read_columns
@@ -49,12 +49,14 @@ def _read_size(text: str) -> tuple[int, int]:
 @click.option(
     "--columns",
     type=Parsed("column,...", read_columns, lambda: COLUMNS, comma_separated=True),
+    cls=Described,
     show_default="all",
     help="Which columns to write.",
 )
 @click.option(
     "--out",
     type=OUTPUT,
+    cls=Described,
     show_default="standard output",
     help="The new file to write. If writing fails, no partial file is left.",
 )
@@ -75,8 +77,7 @@ def command(
 ) -> None:
     """Write the samples of the recording FILE: one row for each lane and time, with all its values.
 
-    Times are seconds since the start of the recording, memory is in bytes, rates are tasks per second. Needs
-    no terminal.
+    Times are seconds since the start of the recording, memory is in bytes, rates are tasks per second.
 
     --chart draws charts instead, at most 120 columns wide, in colour on a terminal.
     """

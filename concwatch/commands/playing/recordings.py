@@ -30,7 +30,7 @@ def command(ctx: click.Context, folder: Path | None, json: bool) -> None:
     """List the recordings in FOLDER, newest first: start, length, and whether they were finished.
 
     The default FOLDER is the one in which the key r saves recordings: "recordings", or the value of the
-    screen's option --recordings in the settings. Needs no terminal.
+    screen's option --recordings in the settings.
     """
     path = folder or _default_folder(ctx)
     try:

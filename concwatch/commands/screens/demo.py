@@ -19,12 +19,13 @@ from concwatch.commands.basics.hangup import exit_with_terminal
 from concwatch.commands.basics.lab import create_lab
 from concwatch.commands.basics.options import cells, max_memory
 from concwatch.commands.basics.signals import run_until_signal
-from concwatch.commands.basics.values import THEME, Parsed
+from concwatch.commands.basics.values import THEME, Described, Parsed
 from concwatch.commands.watching.watch_session import watched_in_background
 from concwatch.demos import stage
-from concwatch.demos.captures import FILMS, FORMATS, Captures, check_formats
+from concwatch.demos.captures import FILM, FORMATS, Captures, check_formats
 from concwatch.demos.demo import Demo, load, parse_size, shipped
 from concwatch.demos.player import PlayResult, play
+from concwatch.demos.quiet import wait_until_quiet
 from concwatch.monitor.metrics.settings import ON_SCREEN, Settings
 from concwatch.pictures.png import PicturesUnavailable
 from concwatch.portable.protocol.text import unknown_name
@@ -36,9 +37,6 @@ from concwatch.ui.apps.watch_app import WatchApp
 
 FOLDER = "screenshots"
 """The default folder for pictures."""
-
-FILM = (*FILMS, "cast")
-"""The formats that record a whole demo; the others are of single shots."""
 
 MANUAL = "\n\n".join(f"\b\n{part}" for part in inspect.cleandoc(stage.__doc__ or "").split("\n\n"))
 """How to write a demo: the docstring of `stage`, with its line breaks kept by click."""
@@ -66,25 +64,34 @@ def _read_formats(text: str) -> tuple[str, ...]:
     is_flag=True,
     help="Play every shipped demo, to make the pictures of the README.",
 )
-@click.option("--out", metavar="DIR", show_default=FOLDER, help="Folder for the pictures and films.")
+@click.option(
+    "--out", metavar="DIR", cls=Described, show_default=FOLDER, help="Folder for the pictures and films."
+)
 @click.option(
     "--format",
     "formats",
     envvar="CONCWATCH_DEMO_FORMAT",
     type=Parsed("format,...", _read_formats),
     metavar=",".join(FORMATS),
-    show_default="svg; with --all png, and gif, webp and cast for demos with a film",
-    help="What to save: svg and png are pictures of each shot; gif, webp and cast record the whole demo.",
+    cls=Described,
+    show_default="svg; with --all png, and gif for demos with a film",
+    help="What to save: svg and png are pictures of each shot; gif is a film of the whole demo.",
 )
 @click.option(
     "--size",
     type=Parsed("size", parse_size),
     metavar="120x40",
+    cls=Described,
     show_default="the demo's own",
     help="Columns and rows of the screen.",
 )
-@click.option("--theme", type=THEME, show_default="the demo's own", help="Colour theme.")
+@click.option("--theme", type=THEME, cls=Described, show_default="the demo's own", help="Colour theme.")
 @click.option("--screen", is_flag=True, help="Show the demo on the terminal, even with --out or --format.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Make pictures and films though other programs are busy; only svg is made without waiting.",
+)
 @cells
 @max_memory
 @click.pass_context
@@ -97,6 +104,7 @@ def command(
     size: tuple[int, int] | None,
     theme: str | None,
     screen: bool,
+    force: bool,
     cells: bool,
     max_memory: int | None,
 ) -> None:
@@ -104,8 +112,8 @@ def command(
 
     Without NAME, this lists the shipped demos. FILE.py is a demo of your own; its code is run.
 
-    The demo is shown on the terminal unless --out, --format, --size or --all is given; then no terminal is
-    needed. Each step is printed as a line. The exit status is 1 if a step fails.
+    The demo is shown on the terminal unless --out, --format, --size or --all is given. Each step is printed
+    as a line. The exit status is 1 if a step fails.
     """
     try:
         if name is None and not every:
@@ -131,8 +139,11 @@ def command(
         options += [f"--max-memory={max_memory}"] if max_memory is not None else []
         options += [f"--theme={theme}"] if theme else []
         options += ["--cells"] if cells else []
+        options += ["--force"] if force else []
         worst, stopped = run_until_signal(_play_in_processes(formats_of, options))
         exit_with(-stopped or worst or 0)
+    if not force and set(formats_of[demos[0].name]) - {"svg"}:
+        _wait_until_quiet()
     demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
     captures = Captures(demo.name, demo.title, formats_of[demo.name], cells)
     on_screen = screen or not (no_screen or out or formats or size)
@@ -154,7 +165,7 @@ async def _play_in_processes(formats_of: Mapping[str, Sequence[str]], options: S
     status = 0
     for name, several in formats_of.items():
         for film in (False, True):
-            formats = ",".join(kind for kind in several if (kind in FILM) == film)
+            formats = ",".join(kind for kind in several if (kind == FILM) == film)
             if formats:
                 arguments = concwatch_command("demo", name, f"--format={formats}", *options)
                 player = await asyncio.create_subprocess_exec(*arguments, stdin=asyncio.subprocess.DEVNULL)
@@ -165,6 +176,15 @@ async def _play_in_processes(formats_of: Mapping[str, Sequence[str]], options: S
                         player.terminate()
                         await player.wait()
     return status
+
+
+def _wait_until_quiet() -> None:
+    """Wait until other programs use few of the cores; exit if they do not stop."""
+    busy, stopped = run_until_signal(wait_until_quiet(partial(click.echo, err=True)))
+    if busy:
+        print_error(busy)
+    if busy or stopped:
+        exit_with(-stopped or 1)
 
 
 def _list(ctx: click.Context) -> None:
@@ -184,7 +204,7 @@ def _list(ctx: click.Context) -> None:
 
 
 def _default_formats(demo: Demo, every: bool) -> Sequence[str]:
-    return ("svg",) if not every else ("png", *FILM) if demo.filmed else ("png",)
+    return ("svg",) if not every else ("png", FILM) if demo.filmed else ("png",)
 
 
 def _folder(name: str) -> Path:

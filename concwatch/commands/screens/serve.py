@@ -44,7 +44,7 @@ PAGE_ATTRIBUTES: dict[str, dict[str, Any]] = {
     "--max-memory": {
         "help": 'Memory that all workers of one page together may use, such as "2GiB" or "60%".'
     },
-    "--screenshots": {"help": "Folder on this machine in which pages save pictures."},
+    "--screenshots": {"help": "Folder on this machine in which pages save screenshots."},
     "--recordings": {"help": "Folder on this machine in which pages save recordings.", "type": FOLDER},
 }
 """The attributes of options that differ from those of the screen."""
@@ -104,9 +104,8 @@ def command(
 ) -> None:
     """Show the screen in a browser. Prints the address to open.
 
-    Each page is a session with its own lanes and workers, which end when the page is closed. Pictures and
-    recordings (keys s, S and r) can also be downloaded. Ctrl-C ends everything. Needs the extra "web", and no
-    terminal.
+    Each page is a session with its own lanes and workers, which end when the page is closed. Screenshots
+    and recordings (keys s, S and r) can also be downloaded. Ctrl-C ends everything. Needs the extra "web".
 
     The options below apply to the screen of each page. Its --host option goes after "--":
     concwatch serve --port 80 -- --host web1. To show the screen of another command, put that command last:

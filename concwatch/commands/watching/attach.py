@@ -39,8 +39,8 @@ NAMED = 3
 @click.option(
     "--yes",
     is_flag=True,
-    help="Let gdb load the agent into Python before 3.14 without asking. This stops the process for half a "
-    "second.",
+    help="Let gdb load the agent into Python before 3.14 without asking. This stops the process for 0.3 "
+    "to 1 s.",
 )
 @options(AGENTS)
 @click.option("--host", type=HOST, metavar="HOST", help=ONE_HOST)
@@ -113,8 +113,8 @@ def _agrees(pids: Sequence[int]) -> bool:
     names = ", ".join(f"{process_name(pid, table)} {pid}" for pid in pids[:NAMED])
     names += ", …" if pids[NAMED:] else ""
     return click.confirm(
-        f"Python before 3.14 ({names}) loads the agent through gdb, which stops the process for half a "
-        "second. Without gdb, only memory and CPU are measured, from outside. Use gdb (--yes skips this "
+        f"Python before 3.14 ({names}) loads the agent through gdb, which stops the process for 0.3 to "
+        "1 s. Without gdb, only memory and CPU are measured, from outside. Use gdb (--yes skips this "
         "question)?",
         err=True,
     )

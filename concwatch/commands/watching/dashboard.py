@@ -11,7 +11,7 @@ def command(alerts: bool) -> None:
     """Print a Grafana dashboard over the metrics of watch --metrics, as JSON to import.
 
     It works with the metrics of --otlp too, if they end up in a Prometheus. The alerts: a blocked event loop,
-    a leak, a growing queue, left-over tasks, a throttled process, memory near its limit.
+    a leak, a growing queue, leftover tasks, a throttled process, memory near its limit.
     """
     if alerts:
         from concwatch.exporters.alerts import rules  # imported late, as each is seldom wanted

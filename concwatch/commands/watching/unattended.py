@@ -65,6 +65,7 @@ AGENTS: Mapping[str, Mapping[str, Any]] = {
     },
     "--group-by": {
         "type": click.Choice(["function", "name"]),
+        "metavar": "function|name",
         "default": "function",
         "show_default": True,
         "help": "Group tasks by coroutine function, or by the names that the program gives them, with "
@@ -225,18 +226,7 @@ class Unattended(Struct, frozen=True):
             recorder.stop("done")
             if recorder.problem:
                 print_error(recorder.problem)
-        found = report()
-        verdicts = [expectation.judge(found) for expectation in self.expect]
-        if verdicts:
-            found["expectations"] = [verdict.as_json() for verdict in verdicts]
-        if self.json == "-":
-            print_json(found)
-        elif self.json is not None:
-            _write(self.json, found)
-        for verdict in verdicts:
-            if not verdict.holds:
-                print_error(verdict.sentence())
-        failed = int(not all(verdict.holds for verdict in verdicts))
+        failed = int(not self._conclude(report()))
         if failed or program is None:  # a signal is how following running processes usually ends
             return failed
         status = program.status or 0
@@ -244,6 +234,20 @@ class Unattended(Struct, frozen=True):
         if time_is_up and not watching.host.problem and (status >= 0 or -status in ENDING):
             return 0
         return -stopped or status
+
+    def _conclude(self, report: dict[str, Any]) -> bool:
+        """Write the report with the verdicts on the expectations; return whether all hold."""
+        verdicts = [expectation.judge(report) for expectation in self.expect]
+        if verdicts:
+            report["expectations"] = [verdict.as_json() for verdict in verdicts]
+        if self.json == "-":
+            print_json(report)
+        elif self.json is not None:
+            _write(self.json, report)
+        for verdict in verdicts:
+            if not verdict.holds:
+                print_error(verdict.sentence())
+        return all(verdict.holds for verdict in verdicts)
 
     @contextmanager
     def exporters(self) -> Iterator[Sequence[Exporter]]:

@@ -56,19 +56,13 @@ def watched(
     Raises:
         ValueError: it could not be started; the message is one line.
     """
-    options = agents.arguments
     if host is not None:
-        remote = RemoteHost(host, command, lambda text: os.write(output or 1, text.encode()), options)
-        assert remote.program is not None
-        watching = Watching(remote, remote.program, agents=agents)
-        try:
-            yield watching, remote.program
-        finally:
-            watching.close()
+        with _watched_on(host, command, output or 1, agents) as found:
+            yield found
         return
     listener = AgentListener()
     try:
-        variables = environment(str(listener.path), os.environ, options=options)
+        variables = environment(str(listener.path), os.environ, options=agents.arguments)
         errors = output if background else None
         program = Program(
             command,
@@ -88,6 +82,20 @@ def watched(
             terminate(watching, program)
     finally:
         listener.close()
+
+
+@contextmanager
+def _watched_on(
+    host: Host, command: Sequence[str], output: int, agents: AgentOptions
+) -> Iterator[tuple[Watching, StartedProgram]]:
+    """Run a program on a remote host and watch it."""
+    remote = RemoteHost(host, command, lambda text: os.write(output, text.encode()), agents.arguments)
+    assert remote.program is not None
+    watching = Watching(remote, remote.program, agents=agents)
+    try:
+        yield watching, remote.program
+    finally:
+        watching.close()
 
 
 @contextmanager

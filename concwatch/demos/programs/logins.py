@@ -27,8 +27,8 @@ async def serve_page() -> None:
 
 
 async def main() -> None:
-    """Serve about 200 pages a second; every few seconds somebody logs in."""
-    chance, pending = random.Random(5), set[asyncio.Task[None]]()
+    """Serve about 200 pages a second; every few seconds somebody logs in, first after five."""
+    chance, pending = random.Random(17), set[asyncio.Task[None]]()
     while True:
         wanted = [serve_page() for _ in range(chance.randint(0, 4))]
         if chance.random() < 0.004:

@@ -5,7 +5,7 @@ The same lane twice: the collector as it is, then frozen after each slice of gro
 
 from concwatch.demos.stage import Stage
 
-SIZE = "120x42"
+ENGINES = ("asyncio",)
 
 
 async def play(stage: Stage) -> None:

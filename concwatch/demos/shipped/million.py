@@ -5,6 +5,8 @@ One worker starts a million sleeping tasks, and holds them all at once.
 
 from concwatch.demos.stage import Stage
 
+ENGINES = ("asyncio",)
+
 
 async def play(stage: Stage) -> None:
     await stage.press("t")

@@ -5,7 +5,7 @@ The same lane twice: what tracemalloc costs the program that it measures.
 
 from concwatch.demos.stage import Stage
 
-SIZE = "120x42"
+ENGINES = ("asyncio",)
 
 
 async def play(stage: Stage) -> None:

@@ -121,8 +121,8 @@ def compare(a: Side, b: Side, percent: float | None = None) -> Comparison:
             raise ValueError(f'"{side.name}" has no figure to compare: {why}')
     if not set(a.engines) & set(b.engines):
         raise ValueError(
-            f'"{a.name}" has {", ".join(a.engines)}, "{b.name}" has {", ".join(b.engines)}: '
-            "expected an engine in common"
+            f'"{a.name}" has {", ".join(a.engines)}, "{b.name}" has {", ".join(b.engines)}; '
+            "only engines that both have are compared"
         )
     both = {
         subject: Difference(measured, b.metrics[subject], subject.worse)

@@ -153,7 +153,7 @@ def _engines(engines: Sequence[EngineForecast], width: int) -> Iterator[Pieces]:
     for row in engines:
         start = (f"  {_named(row.engine, row.workload):{LABEL}}", "quiet")
         if row.missing:
-            for line in _wrap(f"unavailable: {row.missing}", width - LABEL - 4):
+            for line in _wrap(f"unavailable ({row.missing})", width - LABEL - 4):
                 yield (start, (f"  {line}", "bad"))
                 start = (" " * (LABEL + 2), "")
             continue

@@ -120,9 +120,11 @@ def _is_installed(package: str) -> bool:
 def terminal_problems() -> list[str]:
     """Return one line for each thing that prevents or limits the screen on this terminal, and what to do."""
     found = []
-    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
-        if stream is None or stream.closed or not stream.isatty():
-            found.append(f"standard {name} is not a terminal: the screen needs one; concwatch run does not")
+    streams = (("input", sys.stdin), ("output", sys.stdout))
+    names = [name for name, stream in streams if stream is None or stream.closed or not stream.isatty()]
+    if names:
+        which = "is not a terminal" if len(names) == 1 else "are not a terminal"
+        found.append(f"standard {' and '.join(names)} {which}; the screen needs one, concwatch run does not")
     columns, lines = shutil.get_terminal_size(MINIMUM_SIZE)
     if columns < MINIMUM_SIZE[0] or lines < MINIMUM_SIZE[1]:
         found.append(f"{columns} × {lines}: the screen needs {MINIMUM_SIZE[0]} × {MINIMUM_SIZE[1]}")

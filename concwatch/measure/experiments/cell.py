@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from concwatch.hosts.host import Host
 from concwatch.measure.measurement import measure
 from concwatch.measure.result import Outcome, Plan, Result
+from concwatch.measure.sweep.engine_sweep import HZ, MOST_LIVES
 from concwatch.measure.sweep.step_metrics import STEP_METRICS, burst_values
-from concwatch.measure.sweep.sweep import HZ, MOST_LIVES
 from concwatch.monitor.lanes.forecast import forecast, limit_fits, task_demand
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.metric import Metric
@@ -111,7 +111,7 @@ class ExperimentCell:
         if missing or self.host:  # admission control checks the memory of another host
             return missing
         # A burst also has all of its tasks live at once.
-        capacity = lab.local.capacity
+        capacity = lab.fleet.local.capacity
         demand = replace(
             task_demand(row, self.settings), limits=limit_fits(row, self.settings, capacity.limits)
         )

@@ -178,7 +178,7 @@ class ExperimentTable(CellOptions, frozen=True, kw_only=True):
         if series.program and reading not in PROGRAM_READINGS:
             return f"only {', '.join(PROGRAM_READINGS)} can be read from a program"
         if series.program and series.action == SWEEP:
-            return "a program ends by itself: expected action burst"
+            return "a program ends by itself; its action must be burst"
         if series.action not in metric.actions:
             return f"{reading} can only be read with action {' or '.join(metric.actions)}"
         if metric.needs_tracing and not series.trace:

@@ -143,10 +143,10 @@ async def _run_program(lab: Lab, cell: ExperimentCell) -> Result:
         version = ".".join(map(str, python.version)) + "t" * python.free_threaded
     arguments = [str(cell.size)]
     if connects(cell.workload):
-        problem = await server_problem(lab.settings)
+        problem = await server_problem(lab.settings.current)
         if problem:
             raise NotMeasuredError(problem)
-        arguments.append(lab.settings.url or "")
+        arguments.append(lab.settings.current.url or "")
     if cell.chunks > 1:
         arguments.append(str(cell.chunks))
     run = await _run(cell.engine, [*built.command, *arguments], {**os.environ, **dict(cell.environment)})

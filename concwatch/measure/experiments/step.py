@@ -5,8 +5,8 @@ import asyncio
 from concwatch.measure.experiments.cell import ExperimentCell, NotMeasuredError
 from concwatch.measure.measurement import rss_curve, while_stepping
 from concwatch.measure.result import Result
+from concwatch.measure.sweep.engine_sweep import EngineSweep
 from concwatch.measure.sweep.step_metrics import step_values
-from concwatch.measure.sweep.sweep import EngineSweep
 from concwatch.monitor.lanes.lab import Lab
 
 

@@ -6,47 +6,35 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import structs
 
 from concwatch.links.agent_messages import GroupReport, HeldValue, WaitPlace, Waits
+from concwatch.monitor.groups.group_memory import GroupMemory
 from concwatch.monitor.groups.group_moment import (
     BATCH,
     RATE_SECONDS,
     AgentTime,
     Counted,
-    GroupMemory,
     GroupMoment,
     Seldom,
     Shares,
 )
 from concwatch.monitor.metrics.group_status import Function
 from concwatch.monitor.verdicts.growth import LEAST_ENDED, GrowthMeter
-from concwatch.monitor.verdicts.growth_verdict import (
-    CONNECTED,
-    CONNECTIONS,
-    LEAST_GROWTH,
-    NO_GRACE,
-    UNKNOWN,
-    GracePeriod,
-    GrowthEvent,
-    GrowthVerdict,
-)
+from concwatch.monitor.verdicts.growth_verdict import GrowthEvent, GrowthVerdict
 from concwatch.monitor.verdicts.holders import kept_text
+from concwatch.monitor.verdicts.leak_rule import (
+    NOT_KNOWN,
+    GracePeriod,
+    ending_of_tasks,
+    grace_period,
+)
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import counted, format_count
-
-BOUNDED = 0.9
-"""Share of the tasks that must have a timer, or wait for something that others hold, for a grace period."""
-
-FOR_EVER = 600.0
-"""Seconds from which a timer is too long to bound a task's lifetime."""
 
 SAME_TASK = 2.0
 """Seconds by which the creation of a task may seem to differ, as scans take some time."""
 
-LIFETIMES = 4.0
-"""How many times the longest timer, or the mean lifetime if known, the growth of such tasks must last."""
-
 
 class FinishedTasks(GrowthVerdict):
-    """The verdict on the finished tasks of a group that are still referenced."""
+    """The verdict on the ended tasks of a group that are still referenced."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -64,13 +52,13 @@ class FinishedTasks(GrowthVerdict):
         return self._held is not None
 
     def add(self, time: float, finished: int, live: int) -> None:
-        """Add a reading: how many finished tasks are still referenced, and how many tasks are live."""
+        """Add a reading: how many ended tasks are still referenced, and how many tasks are live."""
         self.meter.add(time, finished, 0)
         self._all.add(time, finished + live, 0)
 
     @property
     def is_evident(self) -> bool:
-        """Whether their number rises steadily, other than by the tasks of one batch finishing in turn."""
+        """Whether their number rises steadily, other than by the tasks of one batch ending in turn."""
         return self.meter.rises_evenly and self._all.rises_evenly
 
     @property
@@ -86,7 +74,7 @@ class FinishedTasks(GrowthVerdict):
 
     def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end the growth."""
-        return GracePeriod(LEAST_GROWTH, "they may be in a cache that is filling")
+        return grace_period("ended tasks")
 
 
 class Group(GrowthVerdict):
@@ -109,8 +97,7 @@ class Group(GrowthVerdict):
         self.function: Function = (report.name, report.file, report.line)
         """Its function."""
         self._seldom = Seldom(time if began is None else began, waits_time=time)
-        self._timer: float | None = None
-        self._wakeable = self._is_waiting_known = False
+        self._ending = NOT_KNOWN
         self._highest = 0
         self._oldest: float | None = None
         """When its oldest known task was created, on the agent's clock; None without one."""
@@ -181,12 +168,12 @@ class Group(GrowthVerdict):
 
     @property
     def grows(self) -> bool:
-        """Whether growth of its live or finished tasks was reported, and not withdrawn."""
+        """Whether growth of its live or ended tasks was reported, and not withdrawn."""
         return super().grows or self.finished.grows
 
     @property
     def leaks(self) -> bool:
-        """Whether a leak of its live or finished tasks was reported, and not withdrawn."""
+        """Whether a leak of its live or ended tasks was reported, and not withdrawn."""
         return super().leaks or self.finished.leaks
 
     @property
@@ -198,40 +185,18 @@ class Group(GrowthVerdict):
         """Record where its tasks wait, and for how long at most."""
         self.is_answered = True
         self._change(waits=waits, waits_time=now)
-        wakeable = (waits.looked - waits.timed) * waits.wakeable / max(1, waits.sampled)
-        bounded = waits.looked and waits.timed + wakeable >= BOUNDED * waits.looked
-        self._is_waiting_known = waits.looked == waits.timed > 0 or waits.sampled > 0
-        self._timer = waits.until if bounded and waits.timed else None
-        self._wakeable = bool(bounded and wakeable)
+        self._ending = ending_of_tasks(waits)
 
     def grace_period(self, sockets: int) -> GracePeriod:
-        """Return how long its growth must last to be called a leak, and what may end its tasks until then.
-
-        If something may end them, that is at least as long as the longest life of a task that has ended.
-        """
-        grace = self._grace_period(sockets)
-        return grace._replace(seconds=max(grace.seconds, self._longest_life)) if grace.seconds else grace
-
-    def _grace_period(self, sockets: int) -> GracePeriod:
-        timer = self._timer
-        if not self._is_waiting_known:
-            return UNKNOWN
-        if not self._wakeable and timer is None:
-            return NO_GRACE
-        if sockets >= CONNECTED * self.meter.rise:
-            return CONNECTIONS
-        if timer is not None:
-            seconds = max(LEAST_GROWTH, LIFETIMES * timer)
-            return NO_GRACE if timer >= FOR_EVER else GracePeriod(seconds, "timers may end them")
-        mean_life = self.moment.mean_life
-        known = self.report.ended >= LEAST_ENDED * self.report.created and mean_life is not None
-        seconds = min(LEAST_GROWTH, LIFETIMES * mean_life) if known and mean_life else LEAST_GROWTH
-        return GracePeriod(seconds, "something else may end them")
+        """Return how long its growth must last to be called a leak, and what may end its tasks until then."""
+        report = self.report
+        mean_life = self.moment.figure("mean_life") if report.ended >= LEAST_ENDED * report.created else None
+        return grace_period("tasks", self._ending, self.meter.rise, sockets, mean_life, self._longest_life)
 
     def judge_tasks(
         self, now: float, sockets: int, ask: Callable[[], object], ask_finished: Callable[[], object]
     ) -> Iterator[GrowthEvent]:
-        """Yield the events of new verdicts on its live and finished tasks; see `judge` for the arguments."""
+        """Yield the events of new verdicts on its live and ended tasks; see `judge` for the arguments."""
         ask_held = None if self.finished.is_held_known else ask_finished
         for event in (self.judge(now, sockets, ask), self.finished.judge(now, ask=ask_held)):
             if event is not None:

@@ -1,29 +1,28 @@
 """A group at one moment: what was recorded of it is frozen; what is derived is computed when it is read."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field, structs
 
 from concwatch.links.agent_messages import GroupReport, Waits
+from concwatch.monitor.groups.group_memory import RssSlope
+from concwatch.monitor.groups.lifetimes import Lifetimes
 from concwatch.monitor.metrics.group_status import QUANTILES, Function, GroupStatus
 from concwatch.monitor.metrics.metric import MetricSource, fields_from
 from concwatch.monitor.statistics.buckets import EMPTY, Buckets
 from concwatch.monitor.statistics.histogram import Histogram
 from concwatch.monitor.statistics.rates import finite, rate_at
 from concwatch.monitor.statistics.student import T95, student_t
-from concwatch.monitor.statistics.survival import Estimate, Survival
-from concwatch.monitor.verdicts.growth import KEPT, WINDOW, Growth, MeasuredGrowth, trend
+from concwatch.monitor.statistics.survival import Survival
+from concwatch.monitor.verdicts.growth import MeasuredGrowth
 
 RATE_SECONDS = 5.0
 """Seconds over which tasks created and ended per second are averaged."""
 
 BATCH, LEAST_BATCHES = 1.0, 5
 """Seconds of the loops' time that give one share, and the shares from which an interval is known."""
-
-TIMED_TOO = 0.25
-"""How far the number of ended tasks that the timed ones stand for may be from that of all."""
 
 MISSED = ("created", "ended", "live_peak", "created_per_second", "ended_per_second")
 """The figures of a group to which tasks belong that only scans find."""
@@ -32,15 +31,6 @@ FACTS = ("group", "name", "file", "line", "own", "since", "left_lines")
 
 REPORTED = frozenset((*FACTS, *fields_from(GroupStatus, MetricSource.TICK)))
 """The figures of a group that are as the agent reports them."""
-
-COMPUTED = frozenset(
-    (
-        *("live_peak", "created_per_second", "ended_per_second", "mean_life", "oldest"),
-        *("growth", "rss", "grows", "leak", "at_least", "busy", "busy_half", *QUANTILES, "timed"),
-    )
-)
-"""Those that can be computed one by one."""
-
 
 Counted = tuple[float, int, int]
 """The time of a report, and how many tasks had been created and had ended."""
@@ -54,50 +44,6 @@ class AgentTime(NamedTuple):
     """The seconds of its loops."""
     covered: float = 0.0
     """Those in which each step of a task was timed."""
-
-
-class RssSlope(Struct, gc=False):
-    """The regression of RSS over live tasks, which is computed when it is asked for."""
-
-    points: list[tuple[int, int]]
-    """Live tasks and bytes of RSS; only appended to, so that it is shared with later moments."""
-    end: int = 0
-    """How many of the points there were at this moment; the last `KEPT` of them count."""
-    slope: tuple[float, float] | None = None
-    due: bool = True
-    """Whether it has not been computed yet."""
-
-    def at(self, live: int) -> float | None:
-        """Return the bytes for ``live`` tasks; None unless the slope is positive beyond its 95 % interval.
-
-        Groups whose tasks grow and shrink together are each given the same bytes.
-        """
-        if self.due:
-            points = self.points[max(0, self.end - KEPT) : self.end]
-            self.due, self.slope = False, trend([live for live, _ in points], [rss for _, rss in points])
-        slope = self.slope
-        if slope is None or slope[0] <= slope[1]:
-            return None
-        return slope[0] * live
-
-
-class GroupMemory:
-    """Estimates the memory of a group: the regression of RSS over live tasks in the last two minutes."""
-
-    def __init__(self) -> None:
-        self.slope = RssSlope([])
-        self.due = -math.inf
-        """From which time on the next point is recorded."""
-
-    def add(self, time: float, live: int, rss: int) -> None:
-        """Record live tasks and bytes of RSS at ``time`` in seconds."""
-        if time >= self.due:
-            self.due = time + WINDOW
-            points = self.slope.points
-            if len(points) >= 2 * KEPT:
-                points = points[-KEPT:]
-            points.append((live, rss))
-            self.slope = RssSlope(points, len(points))
 
 
 class Shares(Struct, frozen=True, gc=False):
@@ -168,11 +114,16 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
     seldom: Seldom
 
     @property
-    def survival(self) -> Survival:
-        """How long its tasks take, from those that are timed."""
+    def lifetimes(self) -> Lifetimes:
+        """What is known of how long its tasks take."""
         # Those that had not ended at its last report have not since, if later scans found no change.
         aged = max(0.0, self.time - self.reported)
-        return Survival(self.seldom.durations, [(age + aged, tasks) for age, tasks in self.report.timing])
+        return Lifetimes(self.report, self.seldom.durations, aged, self.time - self.seldom.began)
+
+    @property
+    def survival(self) -> Survival:
+        """How long its tasks take, from those that are timed."""
+        return self.lifetimes.survival
 
     @property
     def counted(self) -> GroupReport:
@@ -180,162 +131,108 @@ class GroupMoment(Struct, frozen=True, gc=False):  # thousands a second, none in
         return self.report
 
     @property
-    def grows(self) -> bool:
-        """Whether its growth was reported."""
-        return self.seldom.grows
-
-    @property
-    def leak(self) -> bool:
-        """Whether it was called a leak."""
-        return self.seldom.leak
-
-    @property
-    def timed(self) -> int:
-        """How many tasks were timed to their end."""
-        return self.seldom.timed
-
-    @property
     def buckets(self) -> Buckets:
         """How long its tasks took, those that are timed with how many each stands for."""
         return self.seldom.buckets
-
-    def figure(self, name: str) -> Any:
-        """Return one field of its status, which takes ten times as long."""
-        if name in REPORTED:
-            return getattr(self.report, name)
-        return getattr(self if name in COMPUTED else self.status, name)
-
-    @property
-    def live_peak(self) -> int | None:
-        """The most live tasks of all scans; None if no scan has found one."""
-        return self.highest or (None if self.report.created or self.report.ended else 0)
-
-    @property
-    def created_per_second(self) -> float | None:
-        """Tasks created per second."""
-        return self._rate(1)
-
-    @property
-    def ended_per_second(self) -> float | None:
-        """Tasks that ended per second."""
-        return self._rate(2)
-
-    def _rate(self, column: int) -> float | None:
-        return finite(rate_at((self.first, self.second, self.last), RATE_SECONDS, column))
-
-    @property
-    def mean_life(self) -> float | None:
-        """The mean life of its tasks, in seconds; at most the time for which it was observed."""
-        return self._mean_life()[0]
-
-    @property
-    def busy(self) -> float | None:
-        """The share of its event loop's time in which its tasks ran."""
-        return None if self.shares.batches < LEAST_BATCHES else self.report.busy / self.clock.looped
-
-    @property
-    def busy_half(self) -> float | None:
-        """Half of the 95 % interval of ``busy``."""
-        count = self.shares.batches
-        if count < LEAST_BATCHES:
-            return None
-        # Nothing is uncertain of the time in which each step was timed.
-        estimated = max(0.0, 1 - self.clock.covered / self.clock.looped)
-        return student_t(T95, count - 1) * math.sqrt(self.shares.squares / (count - 1) / count * estimated)
-
-    @property
-    def p50(self) -> float | None:
-        """The median of how long its tasks take, in seconds."""
-        return self._quantile("p50").seconds
-
-    @property
-    def p99(self) -> float | None:
-        """The duration that 99 % of its tasks do not exceed."""
-        return self._quantile("p99").seconds
-
-    def _quantile(self, name: str) -> Estimate:
-        return self.survival.quantile(QUANTILES[name])
-
-    @property
-    def oldest(self) -> float | None:
-        """The age of its oldest known task."""
-        # It has aged since it was reported, unless it has ended, which would have been reported.
-        age = self.report.oldest
-        return None if age is None else age + max(0.0, self.clock.now - self.reported)
-
-    @property
-    def growth(self) -> Growth | None:
-        """The growth of its live tasks."""
-        return self.measured_growth.growth
-
-    @property
-    def rss(self) -> float | None:
-        """Bytes of RSS that grow and shrink with its live tasks; None if uncertain."""
-        return self.slope.at(self.report.live)
-
-    def _mean_life(self) -> tuple[float | None, bool]:
-        """Return the mean life, and whether it is only known to be longer than the time it was observed."""
-        report = self.report
-        if not report.ended or report.task_seconds is None:
-            return None, False
-        seconds = report.task_seconds + report.live * max(0.0, self.time - self.reported)
-        if abs(self.seldom.durations.count - report.ended) <= TIMED_TOO * report.ended:
-            # By how much Little's law is wrong while tasks live is known of those that are timed.
-            survival = self.survival
-            mean = survival.mean()
-            if mean.seconds and not mean.at_least:
-                return seconds / report.ended * mean.seconds / survival.lived_per_end, False
-        observed = self.time - self.seldom.began
-        longer = seconds > observed * report.ended > 0
-        return (observed if longer else seconds / report.ended), longer
-
-    @property
-    def status(self) -> GroupStatus:
-        """All figures."""
-        report = self.report
-        return GroupStatus(
-            **{name: getattr(report, name) for name in REPORTED},
-            live_peak=self.live_peak,
-            created_per_second=self.created_per_second,
-            ended_per_second=self.ended_per_second,
-            mean_life=self.mean_life,
-            oldest=self.oldest,
-            growth=self.growth,
-            rss=self.rss,
-            grows=self.seldom.grows,
-            leak=self.seldom.leak,
-            waits=self.seldom.waits.waits if self.seldom.waits else (),
-            waits_known=self.seldom.waits is not None,
-            created_at=self.seldom.waits.created if self.seldom.waits else (),
-            awaited_by=self.seldom.waits.awaited_by if self.seldom.waits else (),
-            at_least=self.at_least,
-            busy=self.busy,
-            busy_half=self.busy_half,
-            p50=self.p50,
-            p99=self.p99,
-            timed=self.seldom.timed,
-        )
-
-    @property
-    def at_least(self) -> tuple[str, ...]:
-        """The figures that may be higher."""
-        return (("mean_life",) if self._mean_life()[1] else ()) + self._missed + self._longer
-
-    @property
-    def _longer(self) -> tuple[str, ...]:
-        return tuple(name for name in QUANTILES if self._quantile(name).at_least)
-
-    @property
-    def _missed(self) -> tuple[str, ...]:
-        """The figures that may be higher, since scans may have missed some tasks."""
-        if self.report.direct or self.report.moved:
-            return MISSED
-        return ("live_peak",) if self.highest < self.report.created + self.report.since else ()
 
     @property
     def waits_age(self) -> float | None:
         """Seconds since the agent was last asked where its tasks wait; None if it was not."""
         return None if self.seldom.waits is None else self.clock.now - self.seldom.waits_time
+
+    def figure(self, name: str) -> Any:
+        """Return one field of its status, which takes ten times as long."""
+        compute = COMPUTED.get(name)
+        return getattr(self.report, name) if compute is None else compute(self)
+
+    @property
+    def status(self) -> GroupStatus:
+        """All figures."""
+        return GroupStatus(
+            **{name: getattr(self.report, name) for name in REPORTED},
+            **{name: compute(self) for name, compute in COMPUTED.items()},
+        )
+
+
+def _live_peak(group: GroupMoment) -> int | None:
+    """Return the most live tasks of all scans; None if no scan has found one."""
+    return group.highest or (None if group.report.created or group.report.ended else 0)
+
+
+def _rate(group: GroupMoment, column: int) -> float | None:
+    """Return how much a column of the counts rises per second."""
+    return finite(rate_at((group.first, group.second, group.last), RATE_SECONDS, column))
+
+
+def _busy(group: GroupMoment) -> float | None:
+    """Return the share of its event loop's time in which its tasks ran."""
+    return None if group.shares.batches < LEAST_BATCHES else group.report.busy / group.clock.looped
+
+
+def _busy_half(group: GroupMoment) -> float | None:
+    """Return half of the 95 % interval of ``busy``."""
+    count = group.shares.batches
+    if count < LEAST_BATCHES:
+        return None
+    # Nothing is uncertain of the time in which each step was timed.
+    estimated = max(0.0, 1 - group.clock.covered / group.clock.looped)
+    return student_t(T95, count - 1) * math.sqrt(group.shares.squares / (count - 1) / count * estimated)
+
+
+def _oldest(group: GroupMoment) -> float | None:
+    """Return the age of its oldest known task."""
+    # It has aged since it was reported, unless it has ended, which would have been reported.
+    age = group.report.oldest
+    return None if age is None else age + max(0.0, group.clock.now - group.reported)
+
+
+def _at_least(group: GroupMoment) -> tuple[str, ...]:
+    """Return the names of the figures that may be higher."""
+    lifetimes, report = group.lifetimes, group.report
+    missed: tuple[str, ...] = ()  # since scans may have missed some tasks
+    if report.direct or report.moved:
+        missed = MISSED
+    elif group.highest < report.created + report.since:
+        missed = ("live_peak",)
+    survival = lifetimes.survival
+    return (
+        *(("mean_life",) if lifetimes.mean().at_least else ()),
+        *missed,
+        *(name for name, share in QUANTILES.items() if survival.quantile(share).at_least),
+    )
+
+
+def _quantile(share: float) -> Callable[[GroupMoment], float | None]:
+    return lambda group: group.survival.quantile(share).seconds
+
+
+def _of_waits(name: str) -> Callable[[GroupMoment], Any]:
+    """Return what returns a field of the last answer where its tasks wait."""
+    return lambda group: () if group.seldom.waits is None else getattr(group.seldom.waits, name)
+
+
+COMPUTED: Mapping[str, Callable[[GroupMoment], Any]] = {
+    "live_peak": _live_peak,
+    "created_per_second": lambda group: _rate(group, 1),
+    "ended_per_second": lambda group: _rate(group, 2),
+    "mean_life": lambda group: group.lifetimes.mean().seconds,
+    "oldest": _oldest,
+    "growth": lambda group: group.measured_growth.growth,
+    "rss": lambda group: group.slope.at(group.report.live),
+    "grows": lambda group: group.seldom.grows,
+    "leak": lambda group: group.seldom.leak,
+    "waits": _of_waits("waits"),
+    "waits_known": lambda group: group.seldom.waits is not None,
+    "created_at": _of_waits("created"),
+    "awaited_by": _of_waits("awaited_by"),
+    "at_least": _at_least,
+    "live_at_end": lambda _: None,
+    "busy": _busy,
+    "busy_half": _busy_half,
+    **{name: _quantile(share) for name, share in QUANTILES.items()},
+    "timed": lambda group: group.seldom.timed,
+}
+"""The figures that are not as the agent reports them: how each is computed, by name."""
 
 
 class EndedGroup(Struct, frozen=True):

@@ -5,17 +5,16 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, structs
 
 from concwatch.links.agent_messages import AgentTick, ThreadWaits, WaitPlace
-from concwatch.monitor.groups.group import BOUNDED, most_wait_at, with_place
+from concwatch.monitor.groups.group import most_wait_at, with_place
 from concwatch.monitor.metrics.resource_status import ResourceKind, ResourceStatus
 from concwatch.monitor.verdicts.growth import Growth, GrowthMeter
-from concwatch.monitor.verdicts.growth_verdict import (
-    CONNECTED,
-    CONNECTIONS,
-    LEAST_GROWTH,
-    NO_GRACE,
-    UNKNOWN,
+from concwatch.monitor.verdicts.growth_verdict import GrowthVerdict
+from concwatch.monitor.verdicts.leak_rule import (
+    ANYTHING,
+    NOT_KNOWN,
     GracePeriod,
-    GrowthVerdict,
+    ending_of_threads,
+    grace_period,
 )
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import counted, format_count
@@ -24,7 +23,6 @@ FILES = "open files and sockets"
 
 POOL_WORKER = "concurrent.futures.thread._worker"
 """The target of an executor's threads, which are started on demand, one by one."""
-
 
 KEPT = 120.0
 """Seconds for which a count that is no longer reported is kept, for its growth and its peak."""
@@ -70,15 +68,6 @@ def reports_of(tick: AgentTick) -> Iterable[ResourceReport]:
         yield ResourceReport("files", FILES, tick.files)
 
 
-MAY_END = {
-    "threads": "they may end",
-    "jobs": "the executor may catch up",
-    "executors": "they may be shut down",
-    "files": "they may be closed",
-}
-"""Why a count that grows may not be a leak, by its kind."""
-
-
 class Resource(GrowthVerdict):
     """One count over time, and the verdict on it. Times are in seconds of the agent's clock."""
 
@@ -90,7 +79,7 @@ class Resource(GrowthVerdict):
         """When it was last reported."""
         self.waits: Sequence[WaitPlace] = ()
         """Where the threads waited when the agent last answered."""
-        self._locked = self._is_waiting_known = False
+        self._ending = NOT_KNOWN if report.kind == "threads" else ANYTHING
         self._risen = 0
 
     def update(self, report: ResourceReport, time: float) -> None:
@@ -130,19 +119,15 @@ class Resource(GrowthVerdict):
     def add_waits(self, waits: ThreadWaits) -> None:
         """Record where the threads wait, and whether nothing can wake them."""
         self.is_answered, self.waits = True, waits.waits
-        self._is_waiting_known = waits.looked > 0
-        self._locked = waits.locked > (1 - BOUNDED) * waits.looked
+        if self.report.kind == "threads":
+            ending = ending_of_threads(waits)
+            # The threads of a pool wait for its next job.
+            self._ending = ending._replace(others=True) if self.report.name == POOL_WORKER else ending
 
     def grace_period(self, sockets: int) -> GracePeriod:
         """Return what may end the growth."""
-        kind, is_pool = self.report.kind, self.report.name == POOL_WORKER
-        if kind == "threads" and not self._is_waiting_known:
-            return UNKNOWN
-        if kind == "threads" and self._locked and not is_pool:
-            return NO_GRACE
-        if kind != "jobs" and sockets >= CONNECTED * self.meter.rise:
-            return CONNECTIONS
-        return GracePeriod(LEAST_GROWTH, MAY_END[kind])
+        kind = self.report.kind
+        return grace_period(kind, self._ending, self.meter.rise, None if kind == "jobs" else sockets)
 
     @property
     def label(self) -> str:

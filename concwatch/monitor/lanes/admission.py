@@ -233,7 +233,7 @@ class AdmissionControl:
         if not self._halted:
             self._log(
                 f"{BUDGET}: workers use {format_bytes(self._capacity.used)} of "
-                f"{format_bytes(self.budget.size)} ({memory_text(self._capacity.rss, self._capacity.used)}): "
+                f"{format_bytes(self.budget.size)} ({memory_text(self._capacity.rss, self._capacity.used)}), "
                 "growth stopped, live tasks continue",
                 "warning",
             )
@@ -253,11 +253,11 @@ class AdmissionControl:
         self._log(
             f"{memory.bound}: {format_bytes(memory.available)} left of the "
             f"{format_bytes(self.budget.start.available)} available at the start, "
-            f"less than {format_percent(RESERVED)}: the largest lane is stopped",
+            f"less than {format_percent(RESERVED)}; the largest lane is stopped",
             "warning",
         )
         live = f"{format_count(largest.live)} {'threads' if largest.engine.threads else 'tasks'}"
         used = f"{format_bytes(memory.total - memory.available)} of {format_bytes(memory.total)}"
         of = "the control group" if memory.group else "the machine"
         parts = memory_text(largest.worker.stats.rss, largest.memory)
-        largest.worker.fail(f"stopped at {live}: {used} of {of} are used: {parts}")
+        largest.worker.fail(f"stopped at {live}, since {used} of {of} are used ({parts})")

@@ -75,6 +75,34 @@ class Fleet:
         return next(lanes for lanes in self.hosts if lane.engine.host == lanes.host)
 
     @property
+    def local(self) -> HostLanes:
+        """The lanes of this machine."""
+        return self.hosts[0]
+
+    @property
+    def memory(self) -> int:
+        """Bytes of memory of all workers together, RSS and kernel."""
+        return sum(host.capacity.used for host in self.hosts if not host.shares)
+
+    @property
+    def budget(self) -> int:
+        """Bytes of memory that all workers may use together."""
+        counted = (host for host in self.hosts if host.lanes and host.present and not host.shares)
+        return sum(host.capacity.budget.size for host in counted)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether no lane is on."""
+        return all(lane.state is State.OFF or lane.state.broken for lane in self.lanes)
+
+    def apply(self, settings: Settings) -> None:
+        """Apply changed settings to all lanes."""
+        for host in self.hosts:
+            host.admission.reset()  # tasks may need more memory from now on
+        for lane in self.lanes:
+            lane.apply(settings)
+
+    @property
     def is_cluster(self) -> bool:
         """Whether hosts may join and leave."""
         return self._cluster is not None

@@ -5,26 +5,21 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from msgspec import structs
-
 from concwatch.hosts.host import Host
 from concwatch.links.link import Link
+from concwatch.monitor.lanes.common_settings import CommonSettings, on_off
 from concwatch.monitor.lanes.fleet import Fleet, Reconnect
-from concwatch.monitor.lanes.forecast import Forecast
-from concwatch.monitor.lanes.host_lanes import INTERVAL, HostLanes, LocalMachine
+from concwatch.monitor.lanes.host_lanes import INTERVAL, LocalMachine
 from concwatch.monitor.lanes.lane import Lane
 from concwatch.monitor.lanes.servers import Server, ServerKeeper
-from concwatch.monitor.lanes.trial import Trials
+from concwatch.monitor.lanes.traced_lanes import TracedLanes
 from concwatch.monitor.metrics.observable import Observable
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.metrics.snapshot import Snapshot, with_cheapest
-from concwatch.monitor.metrics.state import State
 from concwatch.monitor.workers.catalog import Engine
-from concwatch.monitor.workers.worker import AnatomyAnswer
 from concwatch.monitor.workers.worker_life import STOP_LIMIT
 from concwatch.portable.protocol.units import format_count
-from concwatch.portable.protocol.workloads import is_function, parse
-from concwatch.portable.worker.collector import MODES
+from concwatch.portable.protocol.workloads import is_function
 
 DEFAULT_HZ = 10.0
 LEAST_HZ = 10.0
@@ -35,10 +30,6 @@ CLOSE_LIMIT = 0.5
 
 KILL_LIMIT = 5.0
 """Seconds to wait for killed workers to exit, on a busy machine."""
-
-
-def _on_off(on: bool) -> str:
-    return "on" if on else "off"
 
 
 class Lab(Observable):
@@ -79,37 +70,33 @@ class Lab(Observable):
         """
         super().__init__(clock, hz)
         self.servers = ServerKeeper(open_server, partial(self.log, ""))
-        self.settings = self.servers.with_server(settings or Settings())
         self.fleet = Fleet(
             engines,
             machine or LocalMachine(),
             budget,
-            lambda: self.settings,
+            lambda: self.settings.current,
             lambda engine, load, number: Lane(engine, open_link, self.log, hz, load, number),
             self.log,
             cluster,
         )
         self.lanes, self.hosts, self.host_of = self.fleet.lanes, self.fleet.hosts, self.fleet.host_of
-        self._trials = Trials(open_link) if trials else None
-        self._looking: set[Lane] = set()  # lanes whose tasks a trial looks at
+        self.settings = CommonSettings(
+            settings or Settings(), self.servers, self.lanes, self, self.fleet.apply
+        )
+        self._traced = TracedLanes(self.lanes if trials else (), open_link, self.settings, self.host_of)
         self._reconnect = Reconnect(self.lanes if reconnect else (), self._switch_on)
         self._update_due = 0.0
         self._machine_due = clock() + INTERVAL / 2  # not beside the first frame, which it would delay
-
-    @property
-    def local(self) -> HostLanes:
-        """The lanes of this machine."""
-        return self.hosts[0]
 
     # Commands; each adds a mark.
 
     def switch(self, lane: Lane, on: bool) -> None:
         """Switch a lane on or off."""
-        self.mark("switch", _on_off(on), lane.engine.name)
+        self.mark("switch", on_off(on), lane.engine.name)
         if on:
             self.host_of(lane).admission.reset()  # for the target that it resumes
-            self.check_server()
-            lane.switch_on(self.settings, self.clock())
+            self.settings.check_server()
+            lane.switch_on(self.settings.current, self.clock())
         else:
             lane.switch_off(self.clock())
 
@@ -129,12 +116,8 @@ class Lab(Observable):
         admission.reset()
         self.mark("target", format_count(tasks), lane.engine.name)
         if tasks:
-            self.check_server()
+            self.settings.check_server()
         lane.set_target(tasks, admission.grantable(lane, tasks))
-
-    def forecast(self, lane: Lane, tasks: int) -> Forecast:
-        """Return what a lane would use with a target of ``tasks``, compared with what its host has."""
-        return self.host_of(lane).capacity.forecast(lane, tasks)
 
     def trim(self, lane: Lane) -> None:
         """Request that a lane's worker return free memory to the system."""
@@ -146,11 +129,7 @@ class Lab(Observable):
 
         A traced worker is not asked, if possible, but one that holds some tasks untraced for a moment.
         """
-        if self._trials is not None and self.settings.trace and lane.worker.can("trace"):
-            lane.worker.anatomy = AnatomyAnswer()
-            self._trials.look(lane.engine, self.settings)
-            self._looking.add(lane)
-        else:
+        if not self._traced.look(lane):
             self.mark("anatomy", "", lane.engine.name)  # its tasks are stopped meanwhile
             lane.worker.ask_anatomy()
 
@@ -160,59 +139,6 @@ class Lab(Observable):
             if lane.wanted:
                 self.switch(lane, False)
 
-    def set_workload(self, spec: str) -> None:
-        """Set what each task does.
-
-        Raises:
-            ValueError: one line; nothing is changed.
-        """
-        settings = self.servers.with_server(structs.replace(self.settings, workload=parse(spec).spec))
-        self._change(workload=settings.workload, url=settings.url, addresses=settings.addresses)
-        self.mark("workload", settings.workload)
-        self.log("", f"workload {settings.workload}")
-
-    def set_refill(self, on: bool) -> None:
-        """Set whether a task that ends is replaced."""
-        effect = "on: a task that ends is replaced" if on else "off: a target is started once"
-        self._set("refill", on, _on_off(on), f"refill {effect}")
-
-    def set_trace(self, on: bool) -> None:
-        """Set whether allocations are traced."""
-        again = " · lanes restart at the same target" if any(lane.wanted for lane in self.lanes) else ""
-        effect = "on: rates and times include its cost" if on else "off"
-        self._set("trace", on, _on_off(on), f"tracing {effect}{again}")
-
-    def set_gc(self, mode: str) -> None:
-        """Set the mode of the garbage collector, one of `MODES`."""
-        assert mode in MODES
-        self._set("gc", mode, mode, f"collector {mode}")
-
-    def set_threads(self, count: int) -> None:
-        """Set the number of threads of a pool."""
-        self._set("threads", count, format_count(count), f"pool of {format_count(count)} threads")
-
-    def _set(self, name: str, value: object, mark: str, event: str) -> None:
-        self._change(**{name: value})
-        self.mark(name, mark)
-        self.log("", event)
-
-    def check_server(self) -> None:
-        """Start the server that tasks connect to again if it has died."""
-        try:
-            settings = self.servers.with_server(self.settings)
-        except ValueError as error:
-            self.log("", str(error), "error")
-        else:
-            if settings != self.settings:
-                self._change(url=settings.url, addresses=settings.addresses)
-
-    def _change(self, **changes: object) -> None:
-        self.settings = structs.replace(self.settings, **changes)
-        for host in self.hosts:
-            host.admission.reset()  # tasks may need more memory from now on
-        for lane in self.lanes:
-            lane.apply(self.settings)
-
     # Time.
 
     def step(self, now: float | None = None) -> None:
@@ -220,11 +146,11 @@ class Lab(Observable):
         now = self.clock() if now is None else now
         for lane in self.lanes:
             lane.step(now)
-        self._adopt_workload()
+        self.settings.adopt_workload()
         self._reconnect.step(now)
         for host in self.hosts:
             host.step(now)
-        self._step_trials(now)
+        self._traced.step(now)
         if now >= self._update_due:
             self._update_due = now + INTERVAL
             self.servers.check()
@@ -232,42 +158,10 @@ class Lab(Observable):
             self.fleet.share_budgets()
         if now >= self._machine_due:
             self._machine_due = now + INTERVAL
-            self.local.meter.update_own()
+            self.fleet.local.meter.update_own()
             for host in self.hosts:
                 host.meter.update(host.lanes)
         self.publish(now)
-
-    def _step_trials(self, now: float) -> None:
-        """Let lanes that are traced have the cost of an untraced task."""
-        if self._trials is None:
-            return
-        self._trials.step(
-            now,
-            self.settings,
-            self.lanes,
-            lambda lane: self.host_of(lane).capacity.left,
-            lambda lane: self.host_of(lane).machine.load,
-        )
-        for lane in self.lanes:
-            lane.worker.stats.untraced = self._trials.cost(lane.engine, self.settings)
-            lane.worker.stats.trial_due = self._trials.due(lane, self.settings)
-        for lane in [*self._looking]:
-            self._end_look(self._trials, lane)
-
-    def _end_look(self, trials: Trials, lane: Lane) -> None:
-        """Set what a trial has found of a lane's tasks, or ask its own worker if there can be no trial."""
-        if not lane.on:
-            trials.look(lane.engine, self.settings, False)
-        if trials.looking(lane.engine, self.settings):
-            return
-        self._looking.discard(lane)
-        lane.worker.anatomy = AnatomyAnswer(trials.anatomy(lane.engine, self.settings))
-        if lane.worker.anatomy.found is None:
-            lane.worker.ask_anatomy()
-
-    def _stop_trials(self) -> None:
-        if self._trials is not None:
-            self._trials.stop()
 
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a snapshot of all lanes."""
@@ -276,34 +170,15 @@ class Lab(Observable):
             time=now,
             elapsed=now - self.began,
             hz=self.hz,
-            budget=self.budget,
+            budget=self.fleet.budget,
             lanes=with_cheapest([self.host_of(lane).snapshot(lane) for lane in self.lanes]),
-            settings=self.settings,
-            machine=self.local.meter.snapshot(self.local.capacity.budget),
+            settings=self.settings.current,
+            machine=self.fleet.local.meter.snapshot(self.fleet.local.capacity.budget),
             hosts=tuple(filter(None, (host.status for host in self.hosts if host.present))),
             series=tuple(lane.series for lane in self.lanes),
             events=self.events,
             marks=self.marks,
         )
-
-    def _adopt_workload(self) -> None:
-        """Adopt the workload of a running lane if every lane has refused the common one."""
-        running = [lane.worker.settings.current.workload for lane in self.lanes if lane.on]
-        if running and self.settings.workload not in running:
-            self.settings = structs.replace(self.settings, workload=running[0])
-
-    # Totals.
-
-    @property
-    def total_memory(self) -> int:
-        """Bytes of memory of all workers together, RSS and kernel."""
-        return sum(host.capacity.used for host in self.hosts if not host.shares)
-
-    @property
-    def budget(self) -> int:
-        """Bytes of memory that all workers may use together."""
-        counted = (host for host in self.hosts if host.lanes and host.present and not host.shares)
-        return sum(host.capacity.budget.size for host in counted)
 
     async def run(self) -> None:
         """Step at the rate of the lab, or faster while tasks grow, until cancelled; never catch up."""
@@ -316,7 +191,7 @@ class Lab(Observable):
 
     async def close(self) -> None:
         """Stop every worker, kill those that do not stop in time, and close the servers."""
-        self._stop_trials()
+        self._traced.trials.stop()
         for lane in self.lanes:
             lane.switch_off(self.clock())
         try:
@@ -330,8 +205,8 @@ class Lab(Observable):
     async def _end_workers(self) -> None:
         loop = asyncio.get_running_loop()  # its clock advances even if the lab's does not
         # A function of the user may have a tear-down.
-        deadline = loop.time() + (STOP_LIMIT if is_function(self.settings.workload) else CLOSE_LIMIT)
-        while any(not lane.idle for lane in self.lanes) or (self._trials and self._trials.running):
+        deadline = loop.time() + (STOP_LIMIT if is_function(self.settings.current.workload) else CLOSE_LIMIT)
+        while any(not lane.idle for lane in self.lanes) or self._traced.trials.running:
             if loop.time() > deadline:
                 self.kill()
             self.step()
@@ -341,11 +216,6 @@ class Lab(Observable):
 
     def kill(self) -> None:
         """Kill every worker."""
-        self._stop_trials()
+        self._traced.trials.stop()
         for lane in self.lanes:
             lane.worker.connection.kill()
-
-    @property
-    def quiet(self) -> bool:
-        """Whether no lane is on."""
-        return all(lane.state is State.OFF or lane.state.broken for lane in self.lanes)

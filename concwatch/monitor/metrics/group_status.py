@@ -129,9 +129,9 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         compared=True, group_column=GroupColumn(13, 9, 2, optional=True),
     )] = None
     left_lines: tuple[LineCount, ...] = ()
-    """The lines that created the left-over tasks."""
+    """The lines that created the leftover tasks."""
     mean_life: Annotated[float | None, Metric(
-        "mean life", SECONDS, "By Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time. With timing, corrected for those still live, which count as longer than their age (Kaplan and Meier 1958).",
+        "mean life", SECONDS, "How long a task lives, from its creation to its end, by Little's law: live tasks divided by the tasks that end per second, over the whole time observed; at most that time. With timing, corrected for those still live, which count as longer than their age (Kaplan and Meier 1958).",
         DERIVED, MEAN, SAMPLED, worse=UP, compared=True, group_column=GroupColumn(4, 9, 3),
     )] = None
     oldest: Annotated[float | None, Metric(
@@ -143,7 +143,7 @@ class GroupStatus(Struct, frozen=True, omit_defaults=True):
         DERIVED, SUM, AS_OF, decimals=0, group_column=GroupColumn(7, 11, 5),
     )] = None
     grows: Annotated[bool, ANY] = False
-    """Whether growth of its live or finished tasks was reported, and not withdrawn."""
+    """Whether growth of its live or ended tasks was reported, and not withdrawn."""
     leak: Annotated[bool, ANY] = False
     """Whether that was called a leak."""
     waits: tuple[WaitPlace, ...] = ()

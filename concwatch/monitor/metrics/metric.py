@@ -1,8 +1,7 @@
 """What a metric is: a row of `concwatch.monitor.metrics.metrics`, and what is made from such rows.
 
 A figure is a value of one, on the screen or in a file. Only what users have written down already calls the
-metric itself a figure: the command ``concwatch figures``, ``figure`` in the JSON of comparisons and
-expectations, and in demos.
+metric itself a figure: ``figure`` in the JSON of comparisons and expectations, and in demos.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -173,7 +172,7 @@ class Metric(Struct, frozen=True):
     worse: int = 0
     """`UP` if more is worse, `DOWN` if less is, else 0."""
     listed: int = 0
-    """The position in ``concwatch figures``, from 1; 0 for a column from which other metrics are derived."""
+    """The position in ``concwatch metrics``, from 1; 0 for a column from which other metrics are derived."""
     name: str = ""
     """Its name in JSON, expectations and experiments; that of its field if empty."""
     field: str = ""

@@ -272,7 +272,7 @@ class Sample(Struct, array_like=True, frozen=True, gc=False):
         "CPU time", SECONDS, "CPU time that the process has used; with more than 1,000 threads the interval between readings is 0.1 ms per thread, and values are extrapolated in between.", READING, SUM, AT_END, decimals=4, openmetrics="cpu",
     )] = None
     cpu_per_task: Annotated[float | None, Metric(
-        "CPU/task", SECONDS, "CPU time of a task above that of the idle worker: for its whole life, while the number of live tasks is steady; until lives are known, for its creation. Unknown if the worker is not idle without tasks.",
+        "CPU/task", SECONDS, "CPU time of a task above that of the idle worker: from its creation to its end, while the number of live tasks is steady; until tasks have ended, for its creation only. Unknown if the worker is not idle without tasks.",
         DERIVED, MEAN, SAMPLED, (TRACED, CPU_SO_FAR), UP, 8, column=CostColumn(9, 7, 7), run=7, compared=True,
     )] = None
     switches: Annotated[Count | None, Metric("switches", COUNT, "Context switches of the process so far.", TICK, SUM)] = None
@@ -481,7 +481,7 @@ DERIVED_METRICS = (
            DERIVED, MEAN, SAMPLED, (KEPT, OBJECTS_ESTIMATED), UP, 3, "kernel_per_task", of=lambda lane: lane.sample.kernel_per_task, column=CostColumn(4, 8, 4, "+ kernel", False), run=5, compared=True),
     Metric("× cheapest", RATIO, "Memory/task divided by that of the cheapest lane.", DERIVED, NONE, SAMPLED, (TRACED_COST, KEPT), UP, 9, "ratio",
            of=lambda lane: _share(known_cost(lane), lane.cheapest), column=CostColumn(6, 7, 2, marked=False), actions=NEITHER),
-    Metric("GC share", SHARE, "Share of the worker's life spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 23, "gc_share",
+    Metric("GC share", SHARE, "Share of the time since the worker started that was spent in garbage collection.", DERIVED, NONE, EXACT, (TRACED,), UP, 23, "gc_share",
            of=_gc_share, column=CostColumn(12, 6, 11)),
     Metric("RSS added", BYTES, "RSS above that of the idle worker.", DERIVED, NONE, AS_OF, MEMORY, UP, 27, "rss_added",
            of=lambda lane: _over(lane.sample.rss, lane.status.idle_rss)),
@@ -496,7 +496,7 @@ DERIVED_METRICS = (
            of=lambda lane: lane.status.burst.seconds if lane.status.burst else None, actions=BURST),
     Metric("created/CPU s", RATE, "Tasks of a burst created, but not started, per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 49, "create_rate_cpu",
            of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.create_cpu) if lane.status.burst else None, actions=BURST),
-    Metric("finished/CPU s", RATE, "Tasks of a burst created and ended per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 50, "finish_rate_cpu",
+    Metric("ended/CPU s", RATE, "Tasks of a burst created and ended per second of CPU time.", DERIVED, NONE, EXACT, (TRACED,), DOWN, 50, "finish_rate_cpu",
            of=lambda lane: _share(lane.status.burst.tasks, lane.status.burst.cpu) if lane.status.burst else None, actions=BURST),
 )
 """The metrics that are computed from the fields of one snapshot."""
@@ -634,7 +634,7 @@ METRICS = (*SAMPLED_METRICS, *rows_of(LaneStatus, "status"), *DERIVED_METRICS)
 """All metrics."""
 
 LISTED = tuple(sorted((row for row in METRICS if row.listed), key=lambda row: row.listed))
-"""Those with a name of their own in JSON, in the order of ``concwatch figures``."""
+"""Those with a name of their own in JSON, in the order of ``concwatch metrics``."""
 
 BY_NAME = {row.name: row for row in LISTED}
 

@@ -48,11 +48,6 @@ class Observable:
         self.marks.add(moment - self.began, "", NOTE, text)
         self.log("", f"mark: {text}")
 
-    @property
-    def budget(self) -> int:
-        """The memory budget of all lanes, in bytes."""
-        raise NotImplementedError
-
     def snapshot(self, now: float | None = None) -> Snapshot:
         """Return a snapshot of all lanes."""
         raise NotImplementedError

@@ -171,7 +171,7 @@ def describe(spec: str) -> str:
         case "sleep", [seconds] if seconds == MAX_SECONDS:
             return "sleeps until stopped"
         case "sleep", [seconds]:
-            return f"sleeps {format_seconds(seconds)}"
+            return f"sleeps {format_seconds(seconds).removesuffix(' 00 s')}"
         case "ticks", [count, seconds]:
             return f"sleeps {count:,} × {format_seconds(seconds)}"
         case "hold", _:

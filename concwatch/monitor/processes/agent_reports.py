@@ -111,7 +111,7 @@ class AgentReports:
             self._moments = None
 
     def add_finished(self, found: Finished) -> None:
-        """Record what holds the finished tasks of a group."""
+        """Record what holds the ended tasks of a group."""
         if found.group in self.groups:
             self.groups[found.group].finished.add_held(found)
 

@@ -3,8 +3,8 @@
 Growth is the slope of a least-squares line through the number of live tasks in the last two minutes, with
 Student's 95 % interval. A leak is unexplained growth. It is detected in low-water marks, the fewest live
 tasks in each window of time: tasks that never end raise them, a burst does not. A higher creation rate also
-means more live tasks (Little's law: live tasks = created per second x mean lifetime). Therefore the rate,
-smoothed over the mean lifetime, is a second regressor beside time, and only growth that time alone explains
+means more live tasks (Little's law: live tasks = created per second x mean life). Therefore the rate,
+smoothed over the mean life, is a second regressor beside time, and only growth that time alone explains
 counts.
 """
 
@@ -52,7 +52,7 @@ LIFETIMES = 4.0
 """Mean lifetimes that the low-water marks must span."""
 
 LEAST_ENDED = 0.1
-"""Share of the created tasks that must have ended before a mean lifetime is known."""
+"""Share of the created tasks that must have ended before a mean life is known."""
 
 LEAST_DEVIATIONS = 0.5
 """The least rise in square roots of the highest mark, which is the noise of tasks that start at random."""
@@ -399,7 +399,7 @@ class GrowthMeter:
 
     @staticmethod
     def _mean_lifetime(marks: Sequence[Window], count: int) -> float:
-        """Return the mean lifetime in seconds, from the live tasks of the first marks; 0 if few ended."""
+        """Return the mean life in seconds, from the live tasks of the first marks; 0 if few ended."""
         seconds = marks[-1].time - marks[0].time
         created = sum(each.created for each in marks[1:])
         ended = created - (marks[-1].live - marks[0].live)
@@ -410,7 +410,7 @@ class GrowthMeter:
     def _explained(self, marks: Sequence[Window], merged: int, third: int) -> float:
         """Return the rise that the creation rate alone explains.
 
-        It uses the shortest mean lifetime of any mark, because tasks that never end lengthen it. This tells
+        It uses the shortest mean life of any mark, because tasks that never end lengthen it. This tells
         time and rate apart when the rate grows steadily, where regression cannot.
         """
         if not self._mean_lifetime(marks, len(marks)):
@@ -422,7 +422,7 @@ class GrowthMeter:
         return min(expected[-third:]) - max(expected[:third])
 
     def _expected(self, marks: Sequence[Window], lifetime: float, merged: int) -> list[float]:
-        """Return the low-water marks expected from the creation rate and the mean lifetime.
+        """Return the low-water marks expected from the creation rate and the mean life.
 
         The minimum includes the point just before each mark, as a real low-water mark does.
         """

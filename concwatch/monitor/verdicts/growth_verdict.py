@@ -1,7 +1,4 @@
-"""The verdict on a count that grows: it is reported as growth first, and as a leak once that is certain.
-
-New connections, a pool that is starting and a cache that is filling look like leaks while they grow.
-"""
+"""The verdict on a count that grows: it is reported as growth first, and as a leak by the `leak_rule`."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,35 +7,13 @@ from typing import NamedTuple
 
 from concwatch.monitor.verdicts.events import Kind, Severity
 from concwatch.monitor.verdicts.growth import GrowthMeter
+from concwatch.monitor.verdicts.leak_rule import GracePeriod
 
 ASK_AGAIN = 5.0
 """Seconds between two questions to the agent about growth that is not called a leak yet."""
 
 ANSWER_TIME = 2.0
 """Seconds to wait for an answer."""
-
-LEAST_GROWTH = 180.0
-"""Seconds of growth after which it is called a leak although something may still end it."""
-
-LEAST_CONNECTED = 300.0
-"""The same if the number of connections grows as well, because their peers may close them."""
-
-CONNECTED = 0.5
-"""The least number of sockets per task, thread or file from which these are taken for connections."""
-
-
-class GracePeriod(NamedTuple):
-    """How long growth must last before it is called a leak."""
-
-    seconds: float
-    """0 if nothing can end the growth."""
-    reason: str = ""
-    """What may end the growth until then."""
-
-
-NO_GRACE = GracePeriod(0.0)
-UNKNOWN = GracePeriod(LEAST_GROWTH, "it is not known what they wait for")
-CONNECTIONS = GracePeriod(LEAST_CONNECTED, "sockets grow as well, and their peers may close them")
 
 WITHDRAWALS: dict[Kind, Kind] = {
     "growth": "growth_withdrawn",

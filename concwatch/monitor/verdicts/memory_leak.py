@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from concwatch.links.messages import TracedLines
 from concwatch.monitor.verdicts.events import EventSink, Kind
 from concwatch.monitor.verdicts.growth import LEAST_RISE, WARM_UP, GrowthMeter
-from concwatch.monitor.verdicts.growth_verdict import LEAST_GROWTH, GracePeriod, GrowthVerdict
+from concwatch.monitor.verdicts.growth_verdict import GrowthVerdict
 from concwatch.monitor.verdicts.holders import GrowingContainer
+from concwatch.monitor.verdicts.leak_rule import GracePeriod, grace_period
 from concwatch.portable.protocol.text import plain, short_place
 from concwatch.portable.protocol.units import format_bytes, format_count, format_percent, format_seconds
 
@@ -161,7 +162,7 @@ class MemoryLeakDetector(GrowthVerdict):
 
     def grace_period(self, sockets: int = 0) -> GracePeriod:
         """Return what may end the growth."""
-        return GracePeriod(LEAST_GROWTH, "a cache may be filling")
+        return grace_period("memory")
 
     def _is_held(self) -> bool:
         """Return whether a growing number of tasks, jobs, threads or connections accounts for the memory."""

@@ -97,11 +97,6 @@ class Watching(Observable):
         return self._table.lanes
 
     @property
-    def budget(self) -> int:
-        """Bytes of memory that the host has available for programs."""
-        return self._budget.size
-
-    @property
     def alive(self) -> Sequence[WatchedProcess]:
         """The processes that are running."""
         return [lane for lane in self.lanes if lane.alive]
@@ -224,7 +219,7 @@ class Watching(Observable):
             time=now,
             elapsed=now - self.began,
             hz=self.hz,
-            budget=self.budget,
+            budget=self._budget.size,
             lanes=tuple(lane.snapshot(now) for lane in self.lanes),
             settings=self.settings,
             machine=self.machine.snapshot(self._budget),

@@ -125,7 +125,7 @@ class Engine(Struct, frozen=True):
             return None  # only known once a worker starts
         if not self.python and sys.version_info < self.oldest_python:
             version = "{}.{}".format(*self.oldest_python)
-            return f"needs Python {version} or newer: name one, as in {self.name}{AT}{version}"
+            return f"needs Python {version} or newer; name one, as in {self.name}{AT}{version}"
         for package in self.needs:
             if importlib.util.find_spec(package) is None:
                 return f"needs {package}: {self.install}"
@@ -211,7 +211,7 @@ def _on_python(kind: str, python: str) -> Engine:
     if interpreter.version < row.oldest_python:
         oldest, version = (".".join(map(str, each)) for each in (row.oldest_python, interpreter.version))
         raise ValueError(
-            f"{kind}{AT}{python[:200]} needs Python {oldest} or newer: {interpreter.executable} is {version}"
+            f"{kind}{AT}{python[:200]} needs Python {oldest} or newer; {interpreter.executable} is {version}"
         )
     for package in row.needs:
         if package not in interpreter.packages:
@@ -272,7 +272,7 @@ def find_engines(names: Sequence[str]) -> list[Engine]:
         other = found.setdefault(row.name, row)
         if row.python and other.python and row.python.prefix != other.python.prefix:
             raise ValueError(
-                f"{row.python.executable} and {other.python.executable} are the same version: "
-                f'expected one of them, since both lanes would be called "{row.name}"'
+                f"{row.python.executable} and {other.python.executable} are the same version; "
+                f'name one of them, since both lanes would be called "{row.name}"'
             )
     return list(found.values()) or list(CATALOG)

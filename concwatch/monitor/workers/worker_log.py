@@ -50,9 +50,9 @@ def reached_text(reached: Reached) -> str:
 
 
 def burst_text(done: BurstDone) -> str:
-    """Return the text of a finished burst."""
+    """Return the text of a burst that has ended."""
     took, created = format_seconds(done.seconds), format_seconds(done.create_seconds)
-    return f"burst of {counted(done.tasks, 'task')} finished in {took}, created in {created}"
+    return f"burst of {counted(done.tasks, 'task')} ended in {took}, created in {created}"
 
 
 class WorkerLog:

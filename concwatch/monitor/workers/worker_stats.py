@@ -8,24 +8,17 @@ from msgspec import structs
 from concwatch.links.messages import Block, BurstDone, Failure, Reached, Ready, Tick, contradiction
 from concwatch.monitor.metrics.metric import MetricSource
 from concwatch.monitor.metrics.metrics import Sample, blank_sample, copied
-from concwatch.monitor.statistics.histogram import Histogram
 from concwatch.monitor.statistics.rates import BestSecond, TickRates, Trailing, finite
 from concwatch.monitor.verdicts.blocks import BlockedPlaces
 from concwatch.monitor.verdicts.events import EventSink, ignored
 from concwatch.monitor.verdicts.throttling import ThrottledTime
 from concwatch.monitor.workers.cost import KERNEL_PARTS, Cost, CostMeter, CpuMeter
-from concwatch.monitor.workers.timed_tasks import TimedTasks
-from concwatch.system.machine import Load
+from concwatch.monitor.workers.creation import Creation
+from concwatch.monitor.workers.task_times import TaskTimes
 from concwatch.system.process import Reading
-
-GENERATION = 1.5
-"""Ends by the most tasks live at once after which even the longest of the first tasks have ended."""
 
 STALL = 1.0
 """Seconds without a tick, or of lag in the worker, after which it counts as stalled."""
-
-PERIOD = 0.1
-"""The usual period of a CPU quota in seconds: a shorter time is no more throttled than that."""
 
 MISSED = 3
 """Ticks that must be missing as well, so that a slow rate is no stall."""
@@ -55,14 +48,8 @@ class WorkerStats:
         self.idle_heap: int | None = None
         """Bytes of live objects by the runtime's own count before the first task."""
         self.best = BestSecond()
-        self.longest_stall: float | None = None
         self.stop_seconds: float | None = None
-        self.create_rate: float | None = None
-        self.create_seconds: float | None = None
-        self.create_others: float | None = None
-        self.create_throttled: float | None = None
-        """The creation of the last target: tasks a second, seconds, share of the cores that others used, and
-        of the time that a CPU quota throttled it."""
+        self.creation = Creation()
         self.burst: BurstDone | None = None
         self.others: float | None = None
         """Share of the cores that other programs and lanes used in the last second."""
@@ -78,13 +65,11 @@ class WorkerStats:
         self._switches = Trailing(1.0)
         self._used = Trailing(1.0)  # the system counts CPU time in hundredths of a second
         self.throttled = ThrottledTime()
-        self.lags, self.delays, self.timed = Histogram(), Histogram(), TimedTasks()
+        self.times = TaskTimes()
         self.blocks = BlockedPlaces(self._log)
         """What has blocked its event loop while its tasks ran a function of the user."""
         self.failures: tuple[Failure, ...] = ()
         """The failed tasks of the workload, by kind."""
-        self._ended_before = 0  # tasks of earlier workloads that have ended
-        self._duration: float | None = None  # the median in the last tick that reported any
         self.paired = (0, 0)
         """Bytes of memory and live tasks of the same moment, or nearly so."""
         self._unpaired: Reading | None = None  # since the last tick
@@ -110,27 +95,7 @@ class WorkerStats:
         self.best.add(tick.time, tick.completed)
         if tick.switches is not None:
             self._switches.add(tick.time, tick.switches)
-        if before.live or before.created != tick.created:  # the lag of an idle worker does not count
-            self.lags.add((tick.lag,))
-            self.longest_stall = max(self.longest_stall or 0.0, tick.lag)
-        # A pool cancels those that are queued before those that run.
-        cancelled = max(0, tick.cancelled - before.cancelled - before.queued)
-        self.timed.add(
-            tick.time,
-            len(tick.delays or ()),
-            tick.durations or (),
-            tick.live,
-            queued=tick.queued,
-            completed=tick.completed - before.completed,
-            lost=tick.failed - before.failed + cancelled,
-        )
-        if tick.durations:
-            from statistics import median  # not needed for the first frame
-
-            self._duration = float(f"{median(tick.durations):.3g}")
-        if not tick.live:
-            self._duration = None
-        self.delays.add(tick.delays or ())
+        self.times.add(tick, before)
         self.set_live(tick.live)
         if self._unpaired is not None:
             # Only for a reading between two ticks it is known whether tasks started or ended around it.
@@ -178,30 +143,7 @@ class WorkerStats:
         self._cpu.reset()
         self.blocks = BlockedPlaces(self._log)
         self.failures = ()
-        self.delays, self._duration = Histogram(), None
-        self.restart_timing()
-        self._ended_before = self.tick.completed + self.tick.failed if self.tick else 0
-
-    def restart_timing(self) -> None:
-        """Discard how long tasks took, because those that begin now may take another time."""
-        self.timed = TimedTasks(self.tick.time, self.tick.live) if self.tick else TimedTasks()
-
-    def add_creation(
-        self, reached: Reached, before: tuple[Load, Reading | None] | None, now: tuple[Load, Reading | None]
-    ) -> None:
-        """Record how fast a target was created, and what disturbed that: others, and a CPU quota.
-
-        ``before`` and ``now`` are the load of the machine and a reading of the worker.
-        """
-        self.create_seconds = reached.seconds
-        self.create_rate = reached.created / max(reached.seconds, 1e-6)
-        self.create_others = self.create_throttled = None
-        if before is not None:
-            (load_then, then), (load, reading) = before, now
-            used = (reading.cpu_seconds if reading else 0.0) - (then.cpu_seconds if then else 0.0)
-            self.create_others = load.others_since(load_then, used)
-            if then and reading and then.throttled is not None and reading.throttled is not None:
-                self.create_throttled = (reading.throttled - then.throttled) / max(reached.seconds, PERIOD)
+        self.times.reset(self.tick)
 
     def stalled_for(self, now: float) -> float:
         """Return for how many seconds the worker has been silent or lagging; 0 if it is not stalled."""
@@ -236,14 +178,8 @@ class WorkerStats:
             cpu_per_task=self._cpu.per_task,
             others=self.others,
             throttled_share=self.throttled.share,
-            duration=None if self._first_end else self._duration,
+            duration=self.times.duration(tick, self.live, self.peak_live),
         )
-
-    @property
-    def _first_end(self) -> bool:
-        """Whether not all tasks have ended once: those that have just ended are the shortest."""
-        ended = self.tick.completed + self.tick.failed - self._ended_before if self.tick else 0
-        return 0 < ended < GENERATION * self.peak_live and self.live > 0
 
     @property
     def cost(self) -> Cost | None:
@@ -281,18 +217,12 @@ class WorkerStats:
     def status(self) -> dict[str, Any]:
         """Return the fields of a `LaneStatus` that come from the worker."""
         ready, idle, cost = self.ready, self.meter.idle, self.cost
-        median, p99 = self.timed.quantile(0.5), self.timed.quantile(0.99)
-        own = ("create_rate", "create_seconds", "create_others", "create_throttled", "stop_seconds")
+        own = ("stop_seconds", "peak_live", "flags", "born", "burst", "failures")
         return {
-            **{
-                name: getattr(self, name)
-                for name in (*own, "longest_stall", "peak_live", "flags", "born", "burst", "failures")
-            },
+            **{name: getattr(self, name) for name in own},
+            **structs.asdict(self.creation),
+            **self.times.status(),
             "completion_rate": self.best.best,
-            "wake_lag_p99": self.lags.quantile(0.99),
-            "start_delay_p99": self.delays.quantile(0.99),
-            "duration_p50": median.seconds,
-            "duration_p99": p99.seconds,
             # The system counts its peak and its present value apart, and not exactly.
             "peak_rss": max(self.reading.peak_rss, self.reading.rss) if self.reading else None,
             "idle_rss": idle.rss if idle else None,
@@ -309,6 +239,4 @@ class WorkerStats:
             "clean": cost is not None and cost.clean,
             "rss_moves": cost is not None and cost.moves,
             "cpu_so_far": self._cpu.per_task is not None and not self._cpu.life_known,
-            "durations_so_far": median.at_least,
-            "duration_p99_so_far": p99.at_least,
         }

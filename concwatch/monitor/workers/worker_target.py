@@ -7,6 +7,7 @@ from msgspec import structs
 from concwatch.links.messages import BurstDone, Limit, Reached
 from concwatch.monitor.metrics.target import target_of
 from concwatch.monitor.workers.connection import Connection
+from concwatch.monitor.workers.creation import creation
 from concwatch.monitor.workers.worker_log import WorkerLog, burst_text, limit_text, reached_text
 from concwatch.monitor.workers.worker_stats import WorkerStats
 from concwatch.portable.worker.burst import Burst
@@ -105,7 +106,7 @@ class WorkerTarget:
             self.current = self.current.add_part(reached)
             whole = self.current.reached
             if whole is not None and whole.grew:
-                self._stats.add_creation(whole, self._load_before, self._load_now())
+                self._stats.creation = creation(whole, self._load_before, self._load_now())
             elif whole is not None and whole.cancelled and not whole.target:
                 self._stats.stop_seconds = whole.seconds
         if whole is not None and (whole.created or whole.cancelled):

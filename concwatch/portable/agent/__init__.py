@@ -13,7 +13,7 @@ programs that do not have concwatch installed.
 What it does to the program
 ===========================
 ``create_task`` is replaced on the classes ``asyncio.BaseEventLoop`` and ``uvloop.Loop`` by a function that
-counts and passes everything on; no task factory is set. For left-over tasks ``stop``, ``close`` and
+counts and passes everything on; no task factory is set. For leftover tasks ``stop``, ``close`` and
 ``call_exception_handler`` are replaced too, and so are ``run_until_complete`` and ``run_forever``, without
 adding a frame to tracebacks. The last report is sent before a call of ``os._exit``, or of ``os.kill`` or
 ``signal.raise_signal`` with a signal that ends the process; this takes at most 0.4 s. One thread reports;

@@ -262,7 +262,7 @@ def _refused(pid: int, text: str) -> str | None:
         return "it may not be traced: kernel.yama.ptrace_scope is 3 until the system is restarted"
     if scope in ("1", "2"):
         return (
-            f"it may not be traced: kernel.yama.ptrace_scope is {scope}: use sudo, or "
+            f"it may not be traced: kernel.yama.ptrace_scope is {scope}; use sudo, or "
             "sudo sysctl kernel.yama.ptrace_scope=0, which allows it for processes of the same user"
         )
     return f"it may not be traced: {CAPABILITY}"

@@ -92,7 +92,7 @@ class Builder:
             source, out, seconds = self._prepare(way, places, engine, sources)
         except OSError as error:
             place, why = store.folder(), error.strerror or error
-            raise BuildError(f"cannot be built in {place}: {why}: expected a writable folder") from None
+            raise BuildError(f"cannot be built in {place} ({why}); a writable folder is needed") from None
         version = (places[way.main_tool.name].version if way.tools else None) or ""
         return Build(way.fill_in(way.run, places, source, out, engine), version, seconds)
 

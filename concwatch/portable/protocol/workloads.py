@@ -290,15 +290,15 @@ def parse(spec: str) -> Workload:
         if not colon and form.default is not None:
             rest = form.default
         elif bool(colon) != (":" in form.syntax):
-            raise ValueError(f'workload "{shown}": expected "{form.syntax}"')
+            raise ValueError(f'workload "{shown}" is not valid; expected "{form.syntax}"')
         try:
             return Workload(word, form.parse(rest.strip()), spec)
         except ValueError as error:
-            raise ValueError(f'workload "{shown}": {error}') from None
+            raise ValueError(f'workload "{shown}" is not valid; {error}') from None
     # "slep:3" is a typo, not a user's module: "3" cannot be a function's name.
     if colon and _is_path(word) and _is_path(rest):
         return Workload(USER, (word, rest), spec)
     from concwatch.portable.protocol.text import suggest  # only an error needs it
 
     forms = ", ".join([form.syntax for form in FORMS.values()])
-    raise ValueError(f'unknown workload "{shown}": expected one of {forms}, {USER}{suggest(word, FORMS)}')
+    raise ValueError(f'unknown workload "{shown}"; expected one of {forms}, {USER}{suggest(word, FORMS)}')

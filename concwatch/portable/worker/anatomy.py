@@ -417,7 +417,7 @@ def anatomy(
         walk = Walk(set(tasks()))
         live = len(walk._tasks)
         if live < FEWEST:
-            raise ValueError(f"{live} tasks are live: expected {FEWEST} at least, to tell what each has")
+            raise ValueError(f"{live} tasks are live; to tell what each has, {FEWEST} are needed")
         walk.run()
     finally:
         if collecting:

@@ -133,7 +133,7 @@ class Bursts:
             raise ValueError(f"older tasks that have not begun: {self._older_refused}")
         live = self._counts.live
         if live or self._tracker.target:
-            raise ValueError(f"{live} tasks are live: a burst expects none, and a target of 0")
+            raise ValueError(f"{live} tasks are live; a burst needs none, and a target of 0")
         self.queued.append(burst)
 
     def run(

@@ -56,7 +56,7 @@ class Collector:
             from concwatch.portable.protocol.text import suggest  # only an error needs it
 
             raise ValueError(
-                f'unknown collector mode "{mode}": expected {", ".join(MODES)}{suggest(mode[:60], MODES)}'
+                f'unknown collector mode "{mode}"; expected {", ".join(MODES)}{suggest(mode[:60], MODES)}'
             )
         self.mode = mode
         if mode == "off":

@@ -77,7 +77,7 @@ class Channel:
 def _field(fields: Fields, key: str, fits: Callable[[Any], bool], expected: str) -> Any:
     value = fields.get(key)
     if not fits(value):
-        raise ValueError(f'"{key}" is {value!r}: expected {expected}')
+        raise ValueError(f'"{key}" is {value!r}; expected {expected}')
     return value
 
 
@@ -224,7 +224,7 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Commands) -> Non
 
                 names = (*table, "target", "stop")
                 raise ValueError(
-                    f'unknown command "{name}": expected one of {", ".join(names)}{suggest(name, names)}'
+                    f'unknown command "{name}"; expected one of {", ".join(names)}{suggest(name, names)}'
                 )
         except ValueError as error:
             channel.refuse(name, error)
@@ -334,6 +334,6 @@ def main() -> None:
     if name not in ENGINES:
         from concwatch.portable.protocol.text import suggest
 
-        print(f'unknown engine "{name}": expected one of {names}{suggest(name, ENGINES)}', file=sys.stderr)
+        print(f'unknown engine "{name}"; expected one of {names}{suggest(name, ENGINES)}', file=sys.stderr)
         sys.exit(2)
     serve(name)

@@ -58,7 +58,7 @@ namespace Concwatch
             string shown = value is string text ? $"\"{Short(text)}\""
                 : value is bool flag ? (flag ? "true" : "false")
                 : Convert.ToString(value ?? "null", CultureInfo.InvariantCulture);
-            return new RefusedException($"\"{key}\" is {shown}: expected {expected}");
+            return new RefusedException($"\"{key}\" is {shown}; expected {expected}");
         }
 
         public static string Short(string text) => text.Length > 60 ? text.Substring(0, 60) : text;

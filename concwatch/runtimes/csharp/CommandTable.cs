@@ -66,7 +66,7 @@ namespace Concwatch
                 default:
                     string known = string.Join(", ", Known);
                     throw new RefusedException(
-                        $"unknown command \"{Command.Short(command.Type)}\": expected one of {known}");
+                        $"unknown command \"{Command.Short(command.Type)}\"; expected one of {known}");
             }
         }
 

@@ -38,7 +38,7 @@ namespace Concwatch
             if (!valid || port == 0 || count == 0)
             {
                 throw new RefusedException(
-                    $"workload \"{Command.Short(command.Word("spec"))}\" needs a \"url\" to connect to:"
+                    $"workload \"{Command.Short(command.Word("spec"))}\" needs a \"url\" to connect to;"
                     + $" expected {Scheme}PORT");
             }
             OpenFiles.RaiseLimit();

@@ -15,7 +15,7 @@ namespace Concwatch
             if (!Workload.Engines.Contains(engine))
             {
                 Console.Error.WriteLine(
-                    $"unknown engine \"{engine}\": expected one of {string.Join(", ", Workload.Engines)}");
+                    $"unknown engine \"{engine}\"; expected one of {string.Join(", ", Workload.Engines)}");
                 return 2;
             }
             bool bare = engine == "csharp-timers";

@@ -100,7 +100,7 @@ namespace Concwatch
             }
             catch (Exception error) when (error is FormatException || error is OverflowException)
             {
-                Refuse(null, $"not a command: {Command.Short(text)}: expected one flat JSON object");
+                Refuse(null, $"\"{Command.Short(text)}\" is not a command; expected one flat JSON object");
             }
         }
     }

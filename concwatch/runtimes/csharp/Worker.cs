@@ -170,7 +170,7 @@ namespace Concwatch
             if (counts.Live > 0 || Goal.Target > 0)
             {
                 throw new RefusedException(
-                    $"{counts.Live} tasks are live: a burst expects none, and a target of 0");
+                    $"{counts.Live} tasks are live; a burst needs none, and a target of 0");
             }
             bursting = tasks;
             burst = new Burst(tasks, taskSet, workload);

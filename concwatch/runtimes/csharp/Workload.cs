@@ -85,7 +85,7 @@ namespace Concwatch
                     return new Workload(() => TimeSpan.Zero, Connection.Read(command, interval), endsAnyTime: true);
             }
             string spec = Command.Short(command.Value("spec") as string ?? word);
-            throw new RefusedException($"workload \"{spec}\": expected one of {string.Join(", ", Words(bare))}");
+            throw new RefusedException($"unknown workload \"{spec}\"; expected one of {string.Join(", ", Words(bare))}");
         }
 
         public static Workload Sleeping(TimeSpan length, bool bare) => Sleeping(() => length, bare);

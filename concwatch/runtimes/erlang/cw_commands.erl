@@ -12,8 +12,8 @@
 %% @doc Apply a command, and answer.
 -spec apply_command(cw_wire:command() | {malformed, binary()}, integer(), #state{}) -> #state{}.
 apply_command({malformed, Line}, _Arrived, #state{wire = Wire} = State) ->
-    Expected = <<": expected one flat JSON object such as {\"type\":\"stop\"}">>,
-    cw_wire:refuse(Wire, null, [<<"not a command: ">>, cw_wire:quote(Line), Expected]),
+    Expected = <<" is not a command; expected one flat JSON object such as {\"type\":\"stop\"}">>,
+    cw_wire:refuse(Wire, null, [cw_wire:quote(Line), Expected]),
     State;
 apply_command(#{<<"type">> := Type} = Command, Arrived, #state{wire = Wire} = State) ->
     try command(Type, Command, Arrived, State) of
@@ -63,14 +63,14 @@ command(<<"trim">>, _Command, Arrived, #state{wire = Wire, trimmer = Trimmer} = 
 command(<<"burst">>, Command, _Arrived, #state{counts = Counts, tasks = Tasks, goal = Goal} = State) ->
     Live = cw_tasks:live(Tasks),
     Live =:= 0 andalso cw_goal:target(Goal) =:= 0 orelse
-        throw({refused, io_lib:format("~b tasks are live: a burst expects none, and a target of 0", [Live])}),
+        throw({refused, io_lib:format("~b tasks are live; a burst needs none, and a target of 0", [Live])}),
     plain(Command) orelse
         throw({refused, <<"a burst here has one part, none that are older, and no reading">>}),
     Count = cw_wire:whole(<<"tasks">>, 0, ?MOST_TASKS, Command),
     cw_counts:hold(Counts, Count),
     {applied, State#state{burst = cw_burst:start(Count, Tasks)}};
 command(Type, _Command, _Arrived, _State) ->
-    throw({refused, [<<"unknown command ">>, cw_wire:quote(Type), <<": expected one of ">>, ?KNOWN]}).
+    throw({refused, [<<"unknown command ">>, cw_wire:quote(Type), <<"; expected one of ">>, ?KNOWN]}).
 
 plain(Command) ->
     maps:get(<<"chunks">>, Command, 1) =< 1 andalso maps:get(<<"older">>, Command, 0) =:= 0 andalso

@@ -45,7 +45,7 @@ port(Command) ->
 -spec no_address(cw_wire:command()) -> no_return().
 no_address(Command) ->
     Spec = cw_wire:quote(cw_wire:text(<<"spec">>, Command)),
-    throw({refused, [<<"workload ">>, Spec, <<" needs a \"url\" to connect to: expected ">>, ?SCHEME, <<"PORT">>]}).
+    throw({refused, [<<"workload ">>, Spec, <<" needs a \"url\" to connect to; expected ">>, ?SCHEME, <<"PORT">>]}).
 
 -spec hold(gen_tcp:socket(), pos_integer() | infinity) -> no_return().
 hold(Socket, Interval) ->

@@ -75,7 +75,7 @@ number_above(Key, Bound, Most, Command) ->
         _ -> throw({refused, expected(Key, io_lib:format("a number above ~p, up to ~p", [Bound, Most]))})
     end.
 
-expected(Key, What) -> [quote(Key), <<": expected ">>, What].
+expected(Key, What) -> [quote(Key), <<" is not valid; expected ">>, What].
 
 -spec quote(binary()) -> iodata().
 quote(Text) -> [$", brief(Text), $"].

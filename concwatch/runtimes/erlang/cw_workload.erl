@@ -52,7 +52,7 @@ body(#{<<"word">> := <<"connect">>} = Command, _Counts) ->
     cw_connection:body(Command);
 body(Command, _Counts) ->
     Spec = cw_wire:quote(cw_wire:text(<<"spec">>, Command)),
-    throw({refused, [<<"workload ">>, Spec, <<": expected one of ">>, lists:join(<<", ">>, words())]}).
+    throw({refused, [<<"unknown workload ">>, Spec, <<"; expected one of ">>, lists:join(<<", ">>, words())]}).
 
 %% The clock that wakes processes counts milliseconds, and never wakes one early.
 milliseconds(Command) -> ceil(1000 * cw_wire:number(<<"seconds">>, 0, ?LONGEST, Command)).

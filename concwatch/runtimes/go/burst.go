@@ -19,11 +19,11 @@ func (w *Worker) burst(command Command) error {
 		return err
 	}
 	if live := w.counts.live(); live > 0 || w.goal.target > 0 || w.bursting != nil {
-		return fmt.Errorf("%d tasks are live: a burst expects none, and a target of 0", live)
+		return fmt.Errorf("%d tasks are live; a burst needs none, and a target of 0", live)
 	}
 	for key, only := range map[string]any{"chunks": 1.0, "older": 0.0, "read_after": nil} {
 		if command.fields[key] != only {
-			return command.bad(key, fmt.Sprint(only, ": a burst here has one part and no reading"))
+			return command.bad(key, fmt.Sprint(only, ", since a burst here has one part and no reading"))
 		}
 	}
 	w.replaceable.Store(0)

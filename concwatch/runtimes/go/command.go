@@ -24,14 +24,14 @@ func parse(line []byte) Command {
 		command.Type, _ = command.fields["type"].(string)
 	}
 	if command.Type == "" {
-		command.broken = fmt.Errorf("not a command: %.60q: expected one flat JSON object", line)
+		command.broken = fmt.Errorf("%.60q is not a command; expected one flat JSON object", line)
 	}
 	return command
 }
 
 func (c Command) bad(key, expected string) error {
 	shown, _ := json.Marshal(c.fields[key])
-	return fmt.Errorf("%q is %.60s: expected %s", key, shown, expected)
+	return fmt.Errorf("%q is %.60s; expected %s", key, shown, expected)
 }
 
 func (c Command) has(key string) bool {

@@ -27,7 +27,7 @@ func connect(command Command, waits *Waits) (Body, error) {
 	digits, is := strings.CutPrefix(url, scheme)
 	port, err := strconv.ParseUint(digits, 10, 16)
 	if !is || err != nil || port == 0 {
-		return nil, fmt.Errorf("workload \"%.60s\" needs a \"url\" to connect to: expected %sPORT", spec, scheme)
+		return nil, fmt.Errorf("workload \"%.60s\" needs a \"url\" to connect to; expected %sPORT", spec, scheme)
 	}
 	addresses := int64(1)
 	if command.has("addresses") {

@@ -19,7 +19,7 @@ func fetch(command Command, waits *Waits) (Body, error) {
 		}
 	}
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
-		return nil, fmt.Errorf("workload \"%.60s\" needs a \"url\" to fetch: expected http://…", spec)
+		return nil, fmt.Errorf("workload \"%.60s\" needs a \"url\" to fetch; expected http://…", spec)
 	}
 	raiseFileLimit()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -37,7 +37,7 @@ func fetch(command Command, waits *Waits) (Body, error) {
 			}
 			defer response.Body.Close()
 			if response.StatusCode != http.StatusOK {
-				return fmt.Errorf("%s answered %d: expected 200", url, response.StatusCode)
+				return fmt.Errorf("%s answered %d, not 200", url, response.StatusCode)
 			}
 			_, err = io.Copy(io.Discard, response.Body) // fails if the body is truncated
 			return err

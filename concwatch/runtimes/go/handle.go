@@ -58,7 +58,7 @@ func (w *Worker) apply(command Command) error {
 	case "burst":
 		return w.burst(command)
 	}
-	return fmt.Errorf("unknown command \"%.60s\": expected one of %s", command.Type, known)
+	return fmt.Errorf("unknown command \"%.60s\"; expected one of %s", command.Type, known)
 }
 
 func (w *Worker) setTarget(command Command) error {

@@ -74,7 +74,7 @@ func bodyOf(command Command, target *atomic.Int64, waits *Waits) (Body, error) {
 	case "connect":
 		return connect(command, waits)
 	}
-	return nil, fmt.Errorf("workload \"%.60s\": expected one of %s", spec, strings.Join(words, ", "))
+	return nil, fmt.Errorf("unknown workload \"%.60s\"; expected one of %s", spec, strings.Join(words, ", "))
 }
 
 func (c Command) seconds(key string) (time.Duration, error) {

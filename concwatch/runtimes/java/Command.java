@@ -20,7 +20,7 @@ record Command(String type, Map<String, Object> fields, long arrived) {
             // reported below, like a line without a type
         }
         throw new IllegalArgumentException(
-                "not a command: %s: expected one flat JSON object such as {\"type\":\"stop\"}"
+                "%s is not a command; expected one flat JSON object such as {\"type\":\"stop\"}"
                         .formatted(Json.written(begin(line.strip()))));
     }
 
@@ -65,7 +65,7 @@ record Command(String type, Map<String, Object> fields, long arrived) {
 
     IllegalArgumentException refusal(String key, String expected) {
         return new IllegalArgumentException(
-                "\"%s\" is %s: expected %s".formatted(key, Json.written(fields.get(key)), expected));
+                "\"%s\" is %s; expected %s".formatted(key, Json.written(fields.get(key)), expected));
     }
 
     double secondsSince() {

@@ -37,7 +37,7 @@ final class Connect implements Workload {
         Matcher url = URL.matcher(String.valueOf(command.fields().get("url")));
         int port = url.matches() ? Integer.parseInt(url.group(1)) : 0;
         if (port < 1 || port > MOST_PORTS || addresses.length == 0) {
-            throw new IllegalArgumentException("workload %s needs a \"url\" to connect to: expected tcp://127.0.0.1:PORT"
+            throw new IllegalArgumentException("workload %s needs a \"url\" to connect to; expected tcp://127.0.0.1:PORT"
                     .formatted(Json.written(command.word("spec"))));
         }
         for (int i = 0; i < addresses.length; i++) {

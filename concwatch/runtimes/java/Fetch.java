@@ -13,7 +13,7 @@ record Fetch(HttpClient client, HttpRequest request) implements Workload {
     static Fetch of(Command command) {
         String url = command.fields().get("url") == null ? "" : command.word("url");
         if (!url.startsWith("http://") && !url.startsWith("https://")) {
-            throw new IllegalArgumentException("workload %s needs a \"url\" to fetch: expected http://…"
+            throw new IllegalArgumentException("workload %s needs a \"url\" to fetch; expected http://…"
                     .formatted(Json.written(command.word("spec"))));
         }
         System.setProperty("jdk.httpclient.keepalive.timeout", "0"); // no task uses the connection of another one
@@ -37,7 +37,7 @@ record Fetch(HttpClient client, HttpRequest request) implements Workload {
     public void run() throws InterruptedException, IOException {
         int status = client.send(request, BodyHandlers.ofByteArray()).statusCode(); // fails if the body is truncated
         if (status != OK) {
-            throw new IOException("%s answered %d: expected %d".formatted(request.uri(), status, OK));
+            throw new IOException("%s answered %d, not %d".formatted(request.uri(), status, OK));
         }
     }
 }

@@ -133,7 +133,7 @@ final class Worker {
         try {
             Consumer<Command> act = known.get(command.type());
             if (act == null) {
-                throw new IllegalArgumentException("unknown command %s: expected one of %s, stop"
+                throw new IllegalArgumentException("unknown command %s; expected one of %s, stop"
                         .formatted(Json.written(command.type()), String.join(", ", known.keySet())));
             }
             act.accept(command);
@@ -170,7 +170,7 @@ final class Worker {
     private void burst(Command command) {
         if (counts.live() > 0 || goal.target() > 0) {
             throw new IllegalArgumentException(
-                    counts.live() + " tasks are live: a burst expects none, and a target of 0");
+                    counts.live() + " tasks are live; a burst needs none, and a target of 0");
         }
         burst = Burst.of(command);
         goal.pause(burst.tasks());

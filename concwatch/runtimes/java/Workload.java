@@ -78,7 +78,7 @@ interface Workload {
             case "connect" -> Connect.of(command,
                     command.fields().containsKey("seconds") ? seconds(command, "seconds") : null);
             default -> throw new IllegalArgumentException(
-                    "workload %s: expected one of %s".formatted(Json.written(spec), String.join(", ", WORDS)));
+                    "unknown workload %s; expected one of %s".formatted(Json.written(spec), String.join(", ", WORDS)));
         };
     }
 

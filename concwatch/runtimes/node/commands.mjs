@@ -24,7 +24,7 @@ const COMMANDS = {
     const { live } = worker.taskSet;
     if (live || worker.goal.target)
       throw new Error(
-        `${live} tasks are live: a burst expects none, and a target of 0`,
+        `${live} tasks are live; a burst needs none, and a target of 0`,
       );
     if (fields.chunks > 1 || fields.older > 0 || fields.read_after != null)
       throw new Error(
@@ -42,7 +42,7 @@ export function apply(worker, fields) {
     if (type === "stop") process.exit(0);
     if (!Object.hasOwn(COMMANDS, type)) {
       const known = [...Object.keys(COMMANDS), "stop"].join(", ");
-      throw new Error(`unknown command "${type}": expected one of ${known}`);
+      throw new Error(`unknown command "${type}"; expected one of ${known}`);
     }
     COMMANDS[type](worker, fields, arrived);
     if (type !== "target")

@@ -10,7 +10,7 @@ function portOf({ spec, url }) {
   const port = Number(found?.[1]);
   if (port > 0 && port < 1 << 16) return port;
   throw new Error(
-    `workload "${String(spec).slice(0, 60)}" needs a "url" to connect to: expected tcp://127.0.0.1:PORT`,
+    `workload "${String(spec).slice(0, 60)}" needs a "url" to connect to; expected tcp://127.0.0.1:PORT`,
   );
 }
 

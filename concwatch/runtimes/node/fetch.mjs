@@ -7,7 +7,7 @@ export function fetching(fields) {
   const scheme = /^(https?):\/\//.exec(url)?.[1];
   if (scheme === undefined)
     throw new Error(
-      `workload "${String(fields.spec).slice(0, 60)}" needs a "url" to fetch: expected http://…`,
+      `workload "${String(fields.spec).slice(0, 60)}" needs a "url" to fetch; expected http://…`,
     );
   // Not imported at the top, as an idle worker would be larger.
   const { get } = createRequire(import.meta.url)(`node:${scheme}`);
@@ -18,7 +18,7 @@ export function fetching(fields) {
         request = get(url, { agent: false }, (response) => {
           const { statusCode } = response;
           if (statusCode !== 200)
-            reject(new Error(`${url} answered ${statusCode}: expected 200`));
+            reject(new Error(`${url} answered ${statusCode}, not 200`));
           response.on("error", reject); // as for a truncated body
           response.on("end", resolve);
           response.resume();

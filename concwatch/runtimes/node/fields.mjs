@@ -2,7 +2,7 @@
 
 function wrong(key, value, expected) {
   const shown = JSON.stringify(value) ?? "missing";
-  return new Error(`"${key}" is ${shown.slice(0, 60)}: expected ${expected}`);
+  return new Error(`"${key}" is ${shown.slice(0, 60)}; expected ${expected}`);
 }
 
 export function whole(fields, key, most) {

@@ -7,7 +7,7 @@ import { ENGINES, wordsOf } from "./workload.mjs";
 const engine = process.argv[2];
 if (!Object.hasOwn(ENGINES, engine)) {
   const known = Object.keys(ENGINES).join(", ");
-  console.error(`unknown engine "${engine}": expected one of ${known}`);
+  console.error(`unknown engine "${engine}"; expected one of ${known}`);
   process.exit(2);
 }
 

@@ -33,7 +33,7 @@ export function listen(take) {
     else
       refuse(
         null,
-        `not a command: ${line.slice(0, 60)}: expected one flat JSON object`,
+        `"${line.slice(0, 60)}" is not a command; expected one flat JSON object`,
       );
   };
 

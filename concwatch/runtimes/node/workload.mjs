@@ -130,7 +130,7 @@ export function startersOf(engine, fields, taskSet, target) {
   const words = wordsOf(engine);
   if (!words.includes(fields.word)) {
     const spec = String(fields.spec).slice(0, 60);
-    throw new Error(`workload "${spec}": expected one of ${words.join(", ")}`);
+    throw new Error(`unknown workload "${spec}"; expected one of ${words.join(", ")}`);
   }
   return Object.hasOwn(ENGINES[engine], fields.word)
     ? timerStarters(ENGINES[engine][fields.word](fields, target), taskSet)

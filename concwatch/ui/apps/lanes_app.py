@@ -14,7 +14,6 @@ from textual.events import Resize
 from textual.geometry import Size
 from textual.screen import Screen
 
-from concwatch.charts.symbols import Symbols
 from concwatch.portable.worker.collector import trim_heap
 from concwatch.ui.apps.chart_symbols import ChartSymbols
 from concwatch.ui.apps.pictures import Pictures
@@ -68,11 +67,6 @@ class LanesApp(ThemedApp):
         self.recording = SessionRecording(Path("recordings"))
         """The recording of this session."""
         self._lanes: MonitorScreen | None = None
-
-    @property
-    def chart_symbols(self) -> Symbols:
-        """The symbols that charts are drawn with."""
-        return self.symbols.drawn
 
     def make_screen(self) -> MonitorScreen:
         """Create the first screen."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from textual.screen import Screen
 
 from concwatch.charts.flame_graph import FlameGraph
 from concwatch.charts.painters.flame_svg import draw_flame_graph
-from concwatch.charts.painters.slide import Slide, draw_slide
+from concwatch.charts.painters.slide import SIZE, Slide, draw_slide
 from concwatch.pictures.png import INSTALL_COMMAND, can_draw, draw_png
 from concwatch.system.files import new_path, write_atomically
 from concwatch.ui.widgets.charts.chart import Chart
@@ -99,6 +99,13 @@ def chart_to_save(screen: Screen[object]) -> Chart | None:
     return next((chart for chart in screen.query(Chart) if chart.is_on_screen and chart.size), None)
 
 
-def chart_slide(chart: Chart, conditions: Sequence[str], dark: bool) -> str:
-    """Return a picture of a chart for a slide, as SVG."""
-    return draw_slide(Slide(chart.plot, conditions, dark))
+def chart_slide(
+    chart: Chart,
+    conditions: Sequence[str],
+    dark: bool,
+    size: tuple[int, int] | None = None,
+    title: str = "",
+) -> str:
+    """Return a picture of a chart for a slide, as SVG, in another size and with another title if given."""
+    plot = structs.replace(chart.plot, title=title or chart.plot.title)
+    return draw_slide(Slide(plot, conditions, dark), size or SIZE)

@@ -75,25 +75,29 @@ class ReplayApp(LanesApp):
     def make_screen(self) -> MonitorScreen:
         """Create the screen: lanes and their costs, or processes and groups, as they were recorded."""
         recording = self._recording
-        source = RecordingSource(recording, PlayHead(recording.duration, self._speed), self._clock)
-        head = TransportPanel(source)
+        head = PlayHead(recording.duration, self._speed, self._clock)
+        source = RecordingSource(recording, head)
+        transport = TransportPanel(source)
         bar = ReplayBar(plain(self._file), recorded_on(recording.header), missing_parts(recording))
         events = EventPanel(EVENTS, EVENT_ROWS)
         if recording.watched:
             processes = ProcessPanel()
             groups, charts = GroupPanel(processes), ChartPanel(processes, specs=WATCHED, hint=HINT)
-            parts = Parts(bar, processes, charts, [groups], events, head)
+            parts = Parts(bar, processes, charts, [groups], events, transport)
             screen = MonitorScreen(
                 source.snapshot, parts, self.size, Help("a recording of a program", watched=True)
             )
             screen.keyboard = Keyboard(
-                keys.WATCH_REPLAY, WatchReplayKeys(self, screen, charts, processes, groups, head)
+                keys.WATCH_REPLAY,
+                WatchReplayKeys(self, screen, charts, processes, groups, head, source, transport),
             )
         else:
-            lanes = LanePanel(head.refuse)
+            lanes = LanePanel(transport.refuse)
             costs, charts = CostPanel(lanes, table=RecordedCosts), ChartPanel(lanes, hint=HINT)
-            parts = Parts(bar, lanes, charts, [costs], events, head)
+            parts = Parts(bar, lanes, charts, [costs], events, transport)
             screen = MonitorScreen(source.snapshot, parts, self.size, Help("playing a recording"))
-            screen.keyboard = Keyboard(keys.REPLAY, ReplayKeys(self, screen, charts, lanes, costs, head))
+            screen.keyboard = Keyboard(
+                keys.REPLAY, ReplayKeys(self, screen, charts, lanes, costs, head, source, transport)
+            )
         charts.selected_window = shortest_span(recording.duration)
         return screen

@@ -35,6 +35,10 @@ class BaseScreen(Screen[Result]):
     def show_changes(self) -> None:
         """Show what a key or the mouse has changed; a screen that does not do so by itself overrides this."""
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key does something here: bindings may be those of other screens, too."""
+        return action != "press" or (self.keyboard is not None and parameters[0] in self.keyboard)
+
     async def action_press(self, key: str) -> None:
         """Do what a key does: for its binding, and for clicks in the bar and the help."""
         if self.keyboard is not None:

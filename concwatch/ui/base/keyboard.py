@@ -100,11 +100,18 @@ def bindings(rows: Iterable[Row[Any]]) -> list[BindingType]:
 def bar(rows: Iterable[Row[Any]], words: Mapping[str, str] | None = None) -> list[Key]:
     """Return the keys in the bar at the bottom, by rank.
 
-    ``words`` has other words for some keys, by name; an empty one omits the key.
+    ``words`` has other words for some keys, by name; an empty one omits the key. Of rows with the same name,
+    the first by rank is shown.
     """
-    shown = sorted((row for row in rows if row.bar), key=lambda row: row.rank)
-    named = ((row, (words or {}).get(row.names[0], row.bar)) for row in shown)
-    return [Key(row.bar_sign or row.shown, word, row.names[0], row.always) for row, word in named if word]
+    words = words or {}
+    shown = sorted((row for row in rows if row.bar or row.names[0] in words), key=lambda row: row.rank)
+    first = {row.names[0]: row for row in reversed(shown)}
+    named = ((row, words.get(row.names[0], row.bar)) for row in shown if first[row.names[0]] is row)
+    return [
+        Key(row.bar_sign or row.shown, word, row.names[0] if row.run else "", row.always)
+        for row, word in named
+        if word
+    ]
 
 
 def _described(rows: Iterable[Row[Any]]) -> Iterator[tuple[Row[Any], str]]:

@@ -22,33 +22,17 @@ class MonitorView(BaseScreen[None]):
     steady: bool
     """Whether no lane has more or fewer tasks than in the snapshot before."""
 
-    @property
-    def in_view(self) -> bool:
-        """Whether no other full screen covers this one."""
-        raise NotImplementedError
-
-    def is_due(self, now: float) -> bool:
-        """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""
-        raise NotImplementedError
-
     def show_snapshot(self, snapshot: Snapshot | None = None) -> None:
         """Show a snapshot, or the current one."""
         raise NotImplementedError
 
     def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
         """Return the colour of each name in events and marks."""
-        raise NotImplementedError
-
-    def redraw_charts(self) -> None:
-        """Draw the charts at the next snapshot, even if they were drawn a moment ago."""
-        raise NotImplementedError
+        named = zip(snapshot.lanes, self.lane_colors, strict=True)
+        return {name: color for lane, color in named for name in lane.names}
 
     def rearranging(self) -> AbstractAsyncContextManager[None]:
-        """Show nothing while a panel replaces its widgets, since there are other lanes; then show these."""
-        raise NotImplementedError
-
-    def use_other_lanes(self) -> None:
-        """Read the current snapshot, whose lanes are others than before."""
+        """Read a snapshot with other lanes, and show it once a panel has replaced its widgets meanwhile."""
         raise NotImplementedError
 
     def show_help(self) -> None:

@@ -137,5 +137,5 @@ class AnatomyScreen(ReadDialog):
             where = "in an untraced worker" if apart and found.origin else ""
             origin = " ".join(filter(None, (found.origin or now.anatomy_refused, where)))
             traced = "tracing takes memory too: t turns it off" if now.status.traced_cost else ""
-            note = " · ".join(filter(None, (origin, traced, "s saves a picture")))
+            note = " · ".join(filter(None, (origin, traced, "s saves a screenshot")))
         self.query_one(AnatomyLines).show(found, note)

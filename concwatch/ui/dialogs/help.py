@@ -21,12 +21,17 @@ WORDS = (
     ("task", "one unit of concurrency: a thread, a pool job, a coroutine task, a goroutine"),
     ("lane", "a worker process that runs only the tasks of one engine"),
     ("RSS", "resident memory of a process, read from outside the process"),
-    ("kernel memory", "what the kernel holds for a process: stacks of threads, page tables, sockets"),
+    ("kernel", "what the kernel holds for a process: stacks of threads, page tables, sockets"),
     ("tracemalloc", "bytes allocated by Python, counted while tracing is on"),
     *(column.about for column in COLUMNS),
+    (
+        "churn",
+        "the workload of tasks that sleep for a random time, so that a steady number ends each second",
+    ),
+    ("frozen", "a mode of the garbage collector: it no longer looks at tasks that were created earlier"),
     *MARKS.items(),
 )
-"""The glossary; its columns of the cost table come from the table of all figures."""
+"""The glossary; its columns of the cost table come from the table of all metrics."""
 
 Rows = Sequence[tuple[str, str]]
 
@@ -116,6 +121,11 @@ class KeyList(ClickableLines):
             yield (*cells, Cell(max(0, width - sum(cell.width for cell in cells)), line))
 
 
+def _sentence(text: str) -> str:
+    """Return a text as the sentences of the table of metrics are written."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
 class HelpScreen(ReadDialog):
     """Shows what mouse and keys do, and a glossary. A click on a key does what it does."""
 
@@ -131,7 +141,7 @@ class HelpScreen(ReadDialog):
             yield Static(Content.assemble(self._text, "\n"))
         yield KeyList(self._keys, self._press)
         yield Static()
-        yield Glossary(self._words, "bold")
+        yield Glossary([(word, _sentence(meaning)) for word, meaning in self._words], "bold")
 
     def _press(self, key: str) -> None:
         """Close the help, and press a key of the screen below it."""

@@ -55,7 +55,7 @@ class HostCommands:
         self._screen.update_now()
 
     def toggle_even(self) -> None:
-        """Switch between splitting targets evenly over hosts and by what each can hold."""
+        """Switch between dividing targets evenly among hosts and by what each can hold."""
         self._source.even = not self._source.even
         how = "evenly" if self._source.even else "by what each host can hold"
         self._log("", f"targets are divided over hosts {how}")

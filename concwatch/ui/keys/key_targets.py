@@ -7,6 +7,7 @@ from msgspec import Struct
 from concwatch.ui.base.view import MonitorView
 
 if TYPE_CHECKING:  # a screen imports only the panels that it has
+    from concwatch.monitor.lanes.lab import Lab
     from concwatch.ui.keys.host_commands import HostCommands
     from concwatch.ui.keys.lane_commands import LaneCommands
     from concwatch.ui.keys.program_commands import ProgramCommands
@@ -17,6 +18,10 @@ if TYPE_CHECKING:  # a screen imports only the panels that it has
     from concwatch.ui.panels.lanes import LanePanel
     from concwatch.ui.panels.processes import ProcessPanel
     from concwatch.ui.panels.transport import TransportPanel
+    from concwatch.ui.sources.chosen_experiment import ChosenExperiment
+    from concwatch.ui.sources.experiment_runs import ExperimentRuns
+    from concwatch.ui.sources.play_head import PlayHead
+    from concwatch.ui.sources.recording_source import RecordingSource
 
 
 class SymbolActions(Protocol):
@@ -69,18 +74,18 @@ class AppActions(Protocol):
         ...
 
 
-class LabAppActions(AppActions, Protocol):
-    """What the app of a lab does, too."""
+class MeasurementActions(Protocol):
+    """What shows the measurements of a session."""
 
-    def action_experiments(self) -> None:
+    def show_experiments(self) -> None:
         """Show the experiments."""
         ...
 
-    def action_race(self) -> None:
+    def show_race(self) -> None:
         """Show the last race, or start one."""
         ...
 
-    def action_sweep(self) -> None:
+    def show_sweep(self) -> None:
         """Show the last sweep, or start one."""
         ...
 
@@ -88,47 +93,23 @@ class LabAppActions(AppActions, Protocol):
 class ExperimentActions(Protocol):
     """What the screen of experiments does."""
 
-    def action_select_next(self, step: int) -> None:
-        """Select the next (1) or the previous (-1) experiment."""
-        ...
-
-    def action_run(self) -> None:
-        """Run the selected experiment."""
-        ...
-
-    def action_stop(self) -> None:
-        """Stop it."""
-        ...
-
-    def action_quick(self) -> None:
-        """Choose quick runs, or whole ones."""
-        ...
-
-    def action_next_table(self, step: int) -> None:
-        """Show the next (1) or the previous (-1) table."""
-        ...
-
-    def action_scroll_table(self, pages: int) -> None:
+    def scroll_table(self, pages: int) -> None:
         """Scroll the table."""
         ...
 
-    def action_next_pane(self) -> None:
+    def next_pane(self) -> None:
         """Show the next of table and charts."""
         ...
 
-    def action_details(self) -> None:
+    def show_details(self) -> None:
         """Show source, machine and method."""
         ...
 
-    def action_stop_lanes(self) -> None:
-        """Stop all lanes of the monitor."""
-        ...
-
-    def action_help(self) -> None:
+    def show_help(self) -> None:
         """Show the help."""
         ...
 
-    def action_back(self) -> None:
+    def leave(self) -> None:
         """Show the monitor again."""
         ...
 
@@ -171,11 +152,21 @@ class HasLanes(Protocol):
 
 
 class HasHead(Protocol):
-    """Where keys act on a play head."""
+    """Where keys act on a recording."""
 
     @property
-    def head(self) -> "TransportPanel":
+    def head(self) -> "PlayHead":
         """The play head."""
+        ...
+
+    @property
+    def source(self) -> "RecordingSource":
+        """The recording at the play head."""
+        ...
+
+    @property
+    def transport(self) -> "TransportPanel":
+        """The bar of the play head."""
         ...
 
 
@@ -202,7 +193,7 @@ class AppKeys(Struct, frozen=True):
 class LabKeys(Struct, frozen=True):
     """What the keys of the monitor of a lab act on."""
 
-    app: LabAppActions
+    app: AppActions
     screen: MonitorView
     charts: "ChartPanel"
     lanes: "LanePanel"
@@ -210,6 +201,7 @@ class LabKeys(Struct, frozen=True):
     lab: "LaneCommands"
     settings: "SettingCommands"
     hosts: "HostCommands"
+    measurements: MeasurementActions
 
 
 class ReplayKeys(Struct, frozen=True):
@@ -220,7 +212,9 @@ class ReplayKeys(Struct, frozen=True):
     charts: "ChartPanel"
     lanes: "LanePanel"
     costs: "CostPanel"
-    head: "TransportPanel"
+    head: "PlayHead"
+    source: "RecordingSource"
+    transport: "TransportPanel"
 
 
 class WatchKeys(Struct, frozen=True):
@@ -242,7 +236,9 @@ class WatchReplayKeys(Struct, frozen=True):
     charts: "ChartPanel"
     processes: "ProcessPanel"
     groups: "GroupPanel"
-    head: "TransportPanel"
+    head: "PlayHead"
+    source: "RecordingSource"
+    transport: "TransportPanel"
 
 
 class ExperimentKeys(Struct, frozen=True):
@@ -250,3 +246,6 @@ class ExperimentKeys(Struct, frozen=True):
 
     app: AppActions
     screen: ExperimentActions
+    chosen: "ChosenExperiment"
+    runs: "ExperimentRuns"
+    lab: "Lab"

@@ -48,7 +48,10 @@ CHARTS: tuple[Row[HasView], ...] = (
     Row("l", lambda on: on.charts.toggle_logarithmic(), "logarithmic y axis", "log", 81, "Logarithmic axis"),
     Row("c", lambda on: on.charts.next_chart(), "next chart; one large chart"),
     Row("z", lambda on: on.charts.toggle_zoom(), SAME, title="One chart"),
-    Row("", None, "focus a chart and move its cursor, which shows the values at that time", sign="tab ← →"),
+    Row(
+        "left", None, "focus a chart and move its cursor, which shows the values at that time",
+        sign="tab ← →", bar_sign="← →",
+    ),
     Row(
         "", lambda on: on.app.symbols.choose_next(),
         "draw charts with other symbols: auto, octants, braille, blocks", title="Chart symbols", sign="^p",
@@ -147,8 +150,8 @@ MONITOR: tuple[Row[LabKeys], ...] = (
         title="Fold hosts",
     ),
     Row(
-        "v", lambda on: on.hosts.toggle_even(), "split a target evenly over hosts, or by what each can hold",
-        title="Split evenly",
+        "v", lambda on: on.hosts.toggle_even(), "divide targets evenly among hosts, or by what each can hold",
+        title="Divide evenly",
     ),
     Row(
         "d", lambda on: on.hosts.toggle_band(),
@@ -170,16 +173,16 @@ MONITOR: tuple[Row[LabKeys], ...] = (
     ),
     RECORD,
     Row(
-        "e", lambda on: on.app.action_experiments(),
+        "e", lambda on: on.measurements.show_experiments(),
         "experiments: published measurements, repeated on this machine", "experiments", 55, "Experiments",
     ),
     Row(
-        "R", lambda on: on.app.action_race(),
+        "R", lambda on: on.measurements.show_race(),
         "race: stop all lanes, then measure each engine alone with the same number of tasks", "race", 56,
         "Race",
     ),
     Row(
-        "H", lambda on: on.app.action_sweep(),
+        "H", lambda on: on.measurements.show_sweep(),
         "how many at once: stop all lanes, then measure each engine alone with more and more tasks",
         "how many", 57, "How many at once",
     ),
@@ -191,10 +194,10 @@ MONITOR: tuple[Row[LabKeys], ...] = (
 
 _PLAY_HEAD: tuple[Row[HasHead], ...] = (
     Row(
-        "space", lambda on: on.head.toggle_play(), "play or pause; at the end: play from the beginning",
+        "space", lambda on: on.head.toggle(), "play or pause; at the end: play from the beginning",
         bar="play", rank=1, title="Play or pause",
     ),
-    Row("p", lambda on: on.head.toggle_play(), SAME),
+    Row("p", lambda on: on.head.toggle(), SAME),
     Row(
         "left", lambda on: on.head.skip(-1), "one second back or forward; shift: ten seconds", bar="1 s",
         rank=2,
@@ -203,20 +206,23 @@ _PLAY_HEAD: tuple[Row[HasHead], ...] = (
     Row("shift+left", lambda on: on.head.skip(-10)),
     Row("shift+right", lambda on: on.head.skip(10)),
     Row(
-        "comma,ctrl+left", lambda on: on.head.step(-1),
+        "comma,ctrl+left", lambda on: on.source.step(-1),
         "one sample back or forward, then pause; also ctrl+← ctrl+→", bar="sample", rank=56,
     ),
-    Row("full_stop,ctrl+right", lambda on: on.head.step(1), SAME, bar="sample", rank=57),
+    Row("full_stop,ctrl+right", lambda on: on.source.step(1), SAME, bar="sample", rank=57),
     Row(
-        "less_than_sign", lambda on: on.head.speed(-1),
+        "less_than_sign", lambda on: on.head.change_speed(-1),
         "play slower or faster: from 0.1 to 100 times the speed", bar="slower", rank=4,
     ),
-    Row("greater_than_sign", lambda on: on.head.speed(1), SAME, bar="faster", rank=5),
-    Row("home", lambda on: on.head.to_start(), "go to the beginning or the end", title="Beginning"),
-    Row("end", lambda on: on.head.to_end(), SAME, title="End"),
-    Row("j", lambda on: on.head.ask_moment(), 'jump to a time: "1:23", "83.5s", "50%"', "jump", 7, "Jump"),
-    Row("n", lambda on: on.head.next_mark(1), "go to the next or the previous mark", bar="mark", rank=6),
-    Row("N", lambda on: on.head.next_mark(-1), SAME),
+    Row("greater_than_sign", lambda on: on.head.change_speed(1), SAME, bar="faster", rank=5),
+    Row("home", lambda on: on.head.jump(0), "go to the beginning or the end", title="Beginning"),
+    Row("end", lambda on: on.head.jump(on.head.duration), SAME, title="End"),
+    Row(
+        "j", lambda on: on.transport.ask_moment(), 'jump to a time: "1:23", "83.5s", "50%"', "jump", 7,
+        "Jump",
+    ),
+    Row("n", lambda on: on.source.next_mark(1), "go to the next or the previous mark", bar="mark", rank=6),
+    Row("N", lambda on: on.source.next_mark(-1), SAME),
 )  # fmt: skip
 
 _VIEW: tuple[Row[HasView], ...] = (
@@ -235,7 +241,7 @@ LIVE_ONLY = sorted(
 )  # fmt: skip
 """Keys of the monitor that have no effect on a recording."""
 
-REPLAY: tuple[Row[ReplayKeys], ...] = (*_REPLAY, Row(",".join(LIVE_ONLY), lambda on: on.head.refuse()))
+REPLAY: tuple[Row[ReplayKeys], ...] = (*_REPLAY, Row(",".join(LIVE_ONLY), lambda on: on.transport.refuse()))
 """The keys of a replay."""
 
 _GROUP: tuple[Row[HasGroups], ...] = (
@@ -314,45 +320,45 @@ WATCH_REPLAY: tuple[Row[WatchReplayKeys], ...] = (
 """The keys of a recording of a watched program."""
 
 EXPERIMENTS: tuple[Row[ExperimentKeys], ...] = (
-    Row("up", lambda on: on.screen.action_select_next(-1), "select an experiment"),
-    Row("down", lambda on: on.screen.action_select_next(1), SAME, "select", 4, bar_sign="↑↓"),
+    Row("up", lambda on: on.chosen.select_next(-1), "select an experiment"),
+    Row("down", lambda on: on.chosen.select_next(1), SAME, "select", 4, bar_sign="↑↓"),
     Row(
-        "enter", lambda on: on.screen.action_run(), "run it; it continues when you leave this screen", "run",
+        "enter", lambda on: on.chosen.run(), "run it; it continues when you leave this screen", "run",
         1, "Run",
     ),
     Row(
-        "x", lambda on: on.screen.action_stop(), "stop it and keep what has been measured", "stop", 2, "Stop",
+        "x", lambda on: on.runs.stop(), "stop it and keep what has been measured", "stop", 2, "Stop",
     ),
-    Row("k", lambda on: on.screen.action_quick(), "quick run: fewer sizes, once each", "quick", 3, "Quick"),
+    Row("k", lambda on: on.runs.toggle_quick(), "quick run: fewer sizes, once each", "quick", 3, "Quick"),
     Row(
-        "left,left_square_bracket", lambda on: on.screen.action_next_table(-1),
+        "left,left_square_bracket", lambda on: on.chosen.next_table(-1),
         "the experiment's other tables; also [ ]",
     ),
     Row(
-        "right,right_square_bracket", lambda on: on.screen.action_next_table(1), SAME, "table", 5,
+        "right,right_square_bracket", lambda on: on.chosen.next_table(1), SAME, "table", 5,
         bar_sign="←→",
     ),
-    Row("pageup", lambda on: on.screen.action_scroll_table(-1), "scroll the table"),
-    Row("pagedown", lambda on: on.screen.action_scroll_table(1), SAME),
+    Row("pageup", lambda on: on.screen.scroll_table(-1), "scroll the table"),
+    Row("pagedown", lambda on: on.screen.scroll_table(1), SAME),
     Row(
-        "c", lambda on: on.screen.action_next_pane(),
+        "c", lambda on: on.screen.next_pane(),
         "on small terminals: show the table, the chart by size, or RSS", "chart", 7,
     ),
     Row(
-        "d", lambda on: on.screen.action_details(), "source, machine, method, and notes on the tables",
+        "d", lambda on: on.screen.show_details(), "source, machine, method, and notes on the tables",
         "details", 51, "Details",
     ),
     Row(
-        "0", lambda on: on.screen.action_stop_lanes(),
+        "0", lambda on: on.lab.stop_all(),
         "stop all lanes of the monitor, which compete with the experiment", "stop lanes", 62,
     ),
     *PICTURES,
     PALETTE,
-    Row("question_mark", lambda on: on.screen.action_help(), HELP, "help", 50),
+    Row("question_mark", lambda on: on.screen.show_help(), HELP, "help", 50),
     Row(
-        "escape", lambda on: on.screen.action_back(), "back to the monitor", bar="back", rank=6,
+        "escape", lambda on: on.screen.leave(), "back to the monitor", bar="back", rank=6,
         title="Monitor",
     ),
-    Row("e", lambda on: on.screen.action_back(), SAME),
+    Row("e", lambda on: on.screen.leave(), SAME),
 )  # fmt: skip
 """The keys of the experiments."""

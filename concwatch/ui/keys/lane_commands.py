@@ -58,7 +58,7 @@ class LaneCommands:
             # With several hosts, or one that has not answered yet, admission control there limits the growth.
             can_ask = len(shares) == 1 and now.status.fits_limit
             grows = share > now.status.target and not now.status.missing
-            forecast = self._lab.forecast(each, share) if grows and can_ask else None
+            forecast = self._lab.host_of(each).capacity.forecast(each, share) if grows and can_ask else None
             if forecast is None or forecast.fits:
                 self._lab.set_target(each, share)
             elif not self._asking:
@@ -97,7 +97,7 @@ class LaneCommands:
     def repeat_target(self) -> None:
         """Set the selected lane's last target again, which without refill starts its tasks again."""
         row = self._row()
-        if self._lab.settings.refill:
+        if self._lab.settings.current.refill:
             self._screen.notify("tasks that end are already replaced; f turns refill off", severity="warning")
         elif row.status.asked:
             self.set_target(row.status.asked)

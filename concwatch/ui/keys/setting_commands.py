@@ -36,14 +36,14 @@ class SettingCommands:
 
         def apply(spec: str) -> None:
             try:
-                self._lab.set_workload(spec)
+                self._lab.settings.set_workload(spec)
             except ValueError as error:  # a server that tasks connect to could not be started
                 self._screen.notify(str(error), severity="error")
 
         self._screen.ask(
             apply,
             "what each task does",
-            self._lab.settings.workload,
+            self._lab.settings.current.workload,
             parse,
             lambda spec: f"{spec}: enter applies it; running tasks are replaced",
             (*choices, (USER, "calls your own function, from the working directory")),
@@ -51,16 +51,16 @@ class SettingCommands:
 
     def toggle_refill(self) -> None:
         """Switch refill on or off."""
-        self._lab.set_refill(not self._lab.settings.refill)
+        self._lab.settings.set_refill(not self._lab.settings.current.refill)
 
     def toggle_trace(self) -> None:
         """Switch tracing on or off."""
-        self._lab.set_trace(not self._lab.settings.trace)
+        self._lab.settings.set_trace(not self._lab.settings.current.trace)
 
     def next_collector(self) -> None:
         """Select the next mode of the garbage collector."""
         modes = list(MODES)
-        self._lab.set_gc(modes[(modes.index(self._lab.settings.gc) + 1) % len(modes)])
+        self._lab.settings.set_gc(modes[(modes.index(self._lab.settings.current.gc) + 1) % len(modes)])
 
     def ask_threads(self) -> None:
         """Ask for the number of threads in a pool."""
@@ -72,9 +72,9 @@ class SettingCommands:
             return count
 
         self._screen.ask(
-            self._lab.set_threads,
+            self._lab.settings.set_threads,
             "number of threads in the pool",
-            str(self._lab.settings.threads or default_threads()),
+            str(self._lab.settings.current.threads or default_threads()),
             parse,
             lambda count: f"the pool runs {format_count(count)} threads",
         )

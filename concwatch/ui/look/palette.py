@@ -1,9 +1,14 @@
 """Our themes, and the adjustment of every theme for readable text."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
+from textual.app import App
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
+
+from concwatch.charts.colors import lane_colors
 
 TEXT = 4.5
 """Minimum contrast of text with its background: WCAG 2.2, success criterion 1.4.3."""
@@ -115,6 +120,12 @@ def readable(theme: Theme) -> Theme:
 
 ALL_THEMES = {**BUILTIN_THEMES, **{theme.name: theme for theme in THEMES}}
 """All themes by name, before adjustment."""
+
+
+def themed_lane_colors(app: App[Any], names: Sequence[str]) -> list[str]:
+    """Return the colour of each lane, ``#rrggbb``, in the theme of ``app``."""
+    return lane_colors(names, app.current_theme.dark, app.theme == FEW_COLORS)
+
 
 PUBLISHED = 0.55
 """Opacity of the colour of a published figure over the background."""

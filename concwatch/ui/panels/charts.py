@@ -1,6 +1,6 @@
 """The charts, and the commands for them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from textual.widget import Widget
@@ -14,7 +14,7 @@ from concwatch.portable.protocol.units import format_seconds
 from concwatch.ui.look.layout import Layout
 from concwatch.ui.panels.panel import Panel, SidePanel, log_nothing
 from concwatch.ui.sources.mark_view import annotations, block_annotations, describe
-from concwatch.ui.widgets.charts.chart import Chart
+from concwatch.ui.widgets.charts.chart import Chart, CursorChart
 from concwatch.ui.widgets.charts.chart_grid import ChartGrid
 
 
@@ -36,8 +36,9 @@ class ChartPanel(Panel):
             specs: the charts, in their order.
             hint: what charts without lines show, if not what they are about.
         """
-        self._side, self._log_event, self._hint = side, log_event, hint
-        self._grid = ChartGrid(specs)
+        self._side, self._log_event = side, log_event
+        self._grid = ChartGrid(specs, self.change_window, hint)
+        self._front: Sequence[int] = ()
         self._curves = CostCurves()
         self._memos: dict[str, dict[str, Memo]] = {}
         self.selected_window = 60.0
@@ -51,11 +52,6 @@ class ChartPanel(Panel):
         """Return the grid of charts."""
         return [self._grid]
 
-    def start(self) -> None:
-        """Show the hint."""
-        if self._hint:
-            self._grid.use_hint(self._hint)
-
     def place(self, found: Layout) -> None:
         """Leave the charts out if there is no room."""
         self._grid.display = bool(found.chart)
@@ -63,6 +59,10 @@ class ChartPanel(Panel):
     def reset(self) -> None:
         """Forget what is kept of the series' lanes."""
         self._memos.clear()
+
+    def key_words(self) -> Mapping[str, str]:
+        """Return what the arrow keys do while a chart has the focus."""
+        return {"left": "cursor", "right": ""} if isinstance(self.screen.focused, CursorChart) else {}
 
     def redraw(self) -> None:
         """Draw at the next `show`, even if the charts were drawn a moment ago."""
@@ -73,8 +73,10 @@ class ChartPanel(Panel):
         if self.paused:
             return
         seconds = self.window(snapshot.time - snapshot.began)
-        if not self._grid.is_due(snapshot.time, seconds):
+        front = [lane for lane in range(len(snapshot.lanes)) if self._side.on_top(lane)]
+        if front == self._front and not self._grid.is_due(snapshot.time, seconds):
             return
+        self._front = front
         shown = self._lane_series(snapshot)
         theme, colors = self.screen.app.theme_variables, self.screen.colors_of(snapshot)
         marks = annotations(snapshot, seconds, colors, theme["foreground"], theme["accent"])

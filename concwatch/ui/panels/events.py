@@ -28,11 +28,6 @@ class EventPanel(Panel):
         """Return the view of the events."""
         return [self._view]
 
-    @property
-    def new(self) -> bool:
-        """Whether there are events that are not shown."""
-        return self._shown != self.screen.snapshot.events.count
-
     def place(self, found: Layout) -> None:
         """Set the height, or leave the events out."""
         self._view.place(found.events, FRAME * found.below.framed)

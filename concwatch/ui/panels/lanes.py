@@ -70,10 +70,9 @@ class LanePanel(SidePanel):
     async def replace(self, selected: int) -> None:
         """Replace the cards after the lanes have changed, and select lane ``selected``."""
         async with self.screen.rearranging():
-            await self._side.query(LaneCard).remove()
-            self.screen.use_other_lanes()
             self._selected = selected
             self._cards = self._new_cards()
+            await self._side.query(LaneCard).remove()
             await self._side.mount_all(self._cards, before=0)
         self.select(selected)
 
@@ -94,7 +93,6 @@ class LanePanel(SidePanel):
             self._selected = lane
             for index, card in enumerate(self._cards):
                 card.selected = index == lane
-            self.screen.redraw_charts()
 
     def focused(self, widget: Widget) -> None:
         """Select the lane whose card has got the focus."""

@@ -81,6 +81,11 @@ class Feed(Panel):
     rows = 0
     """Rows of its widgets."""
 
+    @property
+    def in_view(self) -> bool:
+        """Whether no other full screen covers the monitor."""
+        return self.screen.is_active or self.screen.app.screen.is_modal
+
     def show_changes(self) -> None:
         """Show what a key or a click has changed."""
         self.screen.show_snapshot()

@@ -1,7 +1,6 @@
-"""The transport bar of a recording, and the commands for its play head."""
+"""The transport bar of a recording, which shows its play head."""
 
 import asyncio
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -18,7 +17,7 @@ from concwatch.ui.panels.panel import Feed
 from concwatch.ui.sources.play_head import format_moment, parse_moment
 from concwatch.ui.sources.recording_source import RecordingSource
 from concwatch.ui.widgets.bars import transport_line
-from concwatch.ui.widgets.bars.transport import Playing, Transport
+from concwatch.ui.widgets.bars.transport import Transport
 
 FRAME = 0.1
 """Seconds between two updates of a replay."""
@@ -26,9 +25,6 @@ FRAME = 0.1
 REFUSAL = "this is a recording: lanes and settings cannot be changed"
 REFUSAL_SECONDS = 5.0
 """How long the notification is shown; it is not repeated meanwhile."""
-
-GRACE = 0.5
-"""Seconds of real time after passing a mark in which "previous mark" skips that mark."""
 
 FOLD_INTERVAL = 0.02
 """Seconds between two steps of preparing the charts, so that keys are handled in between."""
@@ -58,16 +54,15 @@ def missing_parts(recording: Recording) -> str:
 
 
 class TransportPanel(Feed):
-    """Shows the play head of a recording, and moves it."""
+    """Shows the play head of a recording, and the recording as it goes on."""
 
     rows = 1
 
     def __init__(self, source: RecordingSource) -> None:
         """Create the panel of ``source``."""
-        self.source = source
-        """The recording and its play head."""
+        self._source = source
         self._head = source.head
-        self._bar = Transport(source.recording.duration, self)
+        self._bar = Transport(source.head)
         self._refused = False
         self._update_pending = False
 
@@ -78,13 +73,13 @@ class TransportPanel(Feed):
     def start(self) -> None:
         """Start playing."""
         self.screen.set_interval(FRAME, self._play_on)
-        self._head.play(self.source.clock())
+        self._head.play()
         self.recolor()
         self.screen.call_after_refresh(self.screen.run_worker, self._fold_ahead, name="fold")
 
     async def _fold_ahead(self) -> None:
         """Prepare the data of the charts in the background, so that the first jump over hours is fast."""
-        for lane in self.source.recording.lanes:
+        for lane in self._source.recording.lanes:
             for metric in DRAWN:
                 lane.series.precompute(metric)
                 await asyncio.sleep(FOLD_INTERVAL)
@@ -92,18 +87,18 @@ class TransportPanel(Feed):
     def show(self, snapshot: Snapshot) -> None:
         """Show the state of the play head."""
         self._update_pending = False
-        self._bar.show(Playing(self.source.at, self._head.playing, self._head.speed))
+        self._bar.show(self._source.at)
 
     def _play_on(self) -> None:
         """Update the screen while the recording is playing."""
-        if self._head.playing and self.screen.in_view:
-            self.screen.show_snapshot(self.source.snapshot())
+        if self._head.playing and self.in_view:
+            self.screen.show_snapshot(self._source.snapshot())
 
     def recolor(self) -> None:
         """Show the marks of the whole recording in the colors of their lanes."""
         colors = self.screen.colors_of(self.screen.snapshot)
-        duration = max(self.source.recording.duration, 1e-9)
-        marks = self.source.all_marks
+        duration = max(self._head.duration, 1e-9)
+        marks = self._source.all_marks
         strokes = [
             transport_line.TransportMark(
                 mark.time / duration,
@@ -121,81 +116,19 @@ class TransportPanel(Feed):
             self.screen.call_later(self._show_moved)
 
     def _show_moved(self) -> None:
-        if self._head.at(self.source.clock()) == self.source.at:  # dropped where it was held
+        if self._head.at() == self._source.at:  # dropped where it was held
             self.screen.show_snapshot()
         else:
             self.screen.update_now()
-
-    def hold(self, moment: float) -> None:
-        """Move the play head to a moment while it is dragged."""
-        self.screen.set_focus(None)  # so that the arrow keys move the play head again
-        self._head.hold(moment, self.source.clock())
-
-    def drop(self, moment: float) -> None:
-        """Move the play head to the moment where it is dropped."""
-        self._head.drop(moment, self.source.clock())
-
-    def _jump(self, moment: float) -> None:
-        self._head.jump(moment, self.source.clock())
-
-    def toggle_play(self) -> None:
-        """Play or pause."""
-        now = self.source.clock()
-        if self._head.playing:
-            self._head.pause(now)
-        else:
-            self._head.play(now)
-
-    def skip(self, seconds: float) -> None:
-        """Move by a number of seconds; back if negative."""
-        self._jump(self._head.at(self.source.clock()) + seconds)
-
-    def step(self, direction: int) -> None:
-        """Pause and move to the next (1) or previous (-1) sample of any lane."""
-        now = self.source.clock()
-        self._head.pause(now)
-        at = self._head.at(now)
-        times = [lane.times for lane in self.source.recording.lanes]
-        if direction > 0:
-            later = [(each, bisect_right(each, at)) for each in times]
-            self._jump(min((each[i] for each, i in later if i < len(each)), default=self._head.duration))
-        else:
-            earlier = [(each, bisect_left(each, at) - 1) for each in times]
-            self._jump(max((each[i] for each, i in earlier if i >= 0), default=0.0))
-
-    def to_start(self) -> None:
-        """Move to the beginning."""
-        self._jump(0.0)
-
-    def to_end(self) -> None:
-        """Move to the end."""
-        self._jump(self._head.duration)
-
-    def next_mark(self, direction: int) -> None:
-        """Move to the next (1) or previous (-1) mark."""
-        at = self._head.at(self.source.clock())
-        marks = self.source.all_marks
-        if direction > 0:
-            times = [mark.time for mark in marks if mark.time > at]
-        else:
-            # While playing, skip the mark that the play head has just passed.
-            least = GRACE * self._head.speed if self._head.playing else 0.0
-            times = [mark.time for mark in reversed(marks) if mark.time < at - least]
-        if times:
-            self._jump(times[0])
-
-    def speed(self, step: int) -> None:
-        """Play faster (1) or slower (-1)."""
-        self._head.change_speed(step, self.source.clock())
 
     def ask_moment(self) -> None:
         """Ask for a moment and move there."""
         duration = self._head.duration
 
         self.screen.ask(
-            self._jump,
+            self._head.jump,
             "jump to a time",
-            format_moment(self.source.at, duration).strip(),
+            format_moment(self._source.at, duration).strip(),
             lambda text: parse_moment(text, duration),
             lambda moment: f"{format_moment(moment, duration)} of {format_moment(duration, duration)}",
         )

@@ -6,36 +6,27 @@ from contextlib import asynccontextmanager
 from msgspec import Struct
 from textual import on
 from textual.app import ComposeResult
-from textual.events import DescendantFocus, MouseEvent, MouseScrollDown, MouseScrollUp, Resize
-from textual.geometry import Region, Size
-from textual.strip import Strip
+from textual.events import DescendantFocus, Resize
+from textual.geometry import Size
 from textual.widget import Widget
 
-from concwatch.charts.colors import lane_colors
 from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.ui.base.base_screen import is_exiting
 from concwatch.ui.base.keyboard import bar, bindings, help_lines
 from concwatch.ui.base.view import MonitorView
 from concwatch.ui.keys import keys
 from concwatch.ui.look.layout import Layout, layout
-from concwatch.ui.look.palette import FEW_COLORS
+from concwatch.ui.look.palette import themed_lane_colors
 from concwatch.ui.panels.charts import ChartPanel
 from concwatch.ui.panels.events import EventPanel
 from concwatch.ui.panels.panel import Feed, Panel, SidePanel
 from concwatch.ui.widgets.bars.key_bar import KeyBar
 from concwatch.ui.widgets.bars.status_bar import StatusBar
-from concwatch.ui.widgets.charts.chart import Chart
 from concwatch.ui.widgets.lanes.slider import Slider
-from concwatch.ui.widgets.text.kept_lines import KeptLines, Transparent
+from concwatch.ui.widgets.text.kept_lines import Background, Transparent
 
 BARS = 2
 """Rows of the status bar and the key bar."""
-
-READING, STEADY, COVERED = 0.25, 0.5, 3.0
-"""The minimum seconds between two updates of live figures, so that people can read them; while the number of
-tasks does not change; and behind a dialog, where Textual draws the whole screen twice each time. An event,
-and what the user does, is shown at once.
-"""
 
 
 class Parts(Struct, frozen=True):
@@ -54,6 +45,12 @@ class Parts(Struct, frozen=True):
         """The panels, in the order in which they show a snapshot."""
         return (self.side, *self.below, self.charts, self.events, self.feed)
 
+    def layout(self, size: Size, snapshot: Snapshot, captions: int) -> Layout:
+        """Return the layout of a snapshot in a terminal of ``size``, with ``captions`` rows of a demo."""
+        folded, unfolded = self.side.rows(snapshot)
+        found = layout(size.width, size.height, folded, BARS + self.feed.rows + captions, unfolded)
+        return found.unfolded(len(snapshot.lanes))
+
 
 class Help(Struct, frozen=True):
     """What the help says besides the keys."""
@@ -66,7 +63,7 @@ class Help(Struct, frozen=True):
     """Whether it shows a watched program, which has words of its own."""
 
 
-class MonitorScreen(MonitorView, KeptLines):
+class MonitorScreen(MonitorView, Background):
     """Shows a lab, a watched program, or a recording of either. Its panels decide what it offers."""
 
     AUTO_FOCUS = "LaneCard"  # without one nothing: arrow keys then move the play head or select a group
@@ -97,7 +94,6 @@ class MonitorScreen(MonitorView, KeptLines):
             panel.screen = self
         self.snapshot = read()
         self.lane_colors = []
-        self._due = 0.0
         self._live: list[int] = []
         self.steady = False
         self._started = self._drawn = False
@@ -105,7 +101,8 @@ class MonitorScreen(MonitorView, KeptLines):
         self._placed: Layout | None = None
         self._words: Mapping[str, str] = {}
         self.set_class(parts.feed.rows > 0, "-transport")
-        self._set_layout_classes(self._layout_of(size))  # now, so that no widget is styled twice
+        # Now, so that no widget is styled twice.
+        self._set_layout_classes(parts.layout(size, self.snapshot, 0))
 
     def compose(self) -> ComposeResult:
         """Create the widgets."""
@@ -137,26 +134,12 @@ class MonitorScreen(MonitorView, KeptLines):
         if self._drawn:
             super().update_node_styles(animate)
 
-    def draw_lines(self, crop: Region) -> list[Strip]:
-        """Draw the lines of ``crop``, which are all the same: the background."""
-        return super().draw_lines(Region(crop.x, crop.y, crop.width, 1)) * crop.height
-
     def on_unmount(self) -> None:
         """Stop the panels."""
         for panel in self._parts.panels if self._started else ():
             panel.stop()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether a key does something here: the bindings are those of all sources."""
-        return action != "press" or parameters[0] in self.keyboard
-
     # --- layout and colors ----------------------------------------------------------------------------------
-
-    def _layout_of(self, size: Size) -> Layout:
-        folded, unfolded = self.side.rows(self.snapshot)
-        captions = sum(bar.outer_size.height for bar in self.query("CaptionBar").results(Widget))
-        found = layout(size.width, size.height, folded, BARS + self._parts.feed.rows + captions, unfolded)
-        return found.unfolded(len(self.snapshot.lanes))
 
     def on_caption_bar_resized(self) -> None:
         """Leave room for the caption of a demo."""
@@ -164,7 +147,8 @@ class MonitorScreen(MonitorView, KeptLines):
 
     def _place_widgets(self, size: Size) -> None:
         """Place every widget in a terminal of ``size``."""
-        found = self._layout_of(size)
+        captions = sum(bar.outer_size.height for bar in self.query("CaptionBar").results(Widget))
+        found = self._parts.layout(size, self.snapshot, captions)
         if found == self._placed:
             return
         self._placed = found
@@ -178,27 +162,18 @@ class MonitorScreen(MonitorView, KeptLines):
 
     @asynccontextmanager
     async def rearranging(self) -> AsyncIterator[None]:
-        """Show nothing while a panel replaces its widgets, since there are other lanes; then show these."""
+        """Read a snapshot with other lanes, and show it once a panel has replaced its widgets meanwhile."""
         self._rearranging = True
+        self.snapshot = self._read()
+        self.charts.reset()
+        self._choose_colors()
         yield
         self._rearranging, self._placed = False, None
         self._place_widgets(self.size)
         self._redraw()
 
-    def use_other_lanes(self) -> None:
-        """Read the current snapshot, whose lanes are others than before."""
-        self.snapshot = self._read()
-        self.charts.reset()
-        self._choose_colors()
-
     def _choose_colors(self) -> None:
-        dark, few = self.app.current_theme.dark, self.app.theme == FEW_COLORS
-        self.lane_colors = lane_colors([lane.name for lane in self.snapshot.lanes], dark, few)
-
-    def colors_of(self, snapshot: Snapshot) -> dict[str, str]:
-        """Return the colour of each name in events and marks."""
-        named = zip(snapshot.lanes, self.lane_colors, strict=True)
-        return {name: color for lane, color in named for name in lane.names}
+        self.lane_colors = themed_lane_colors(self.app, [lane.name for lane in self.snapshot.lanes])
 
     def apply_theme(self) -> None:
         """Choose the colours again after the theme has changed."""
@@ -216,27 +191,6 @@ class MonitorScreen(MonitorView, KeptLines):
             self.call_after_refresh(self.show_snapshot)
 
     # --- snapshots ------------------------------------------------------------------------------------------
-
-    @property
-    def in_view(self) -> bool:
-        """Whether no other full screen covers this one."""
-        return self.is_active or self.app.screen.is_modal
-
-    def is_due(self, now: float) -> bool:
-        """Return whether the last snapshot has been shown for long enough; ``now`` is on their clock."""
-        if now < self._due and not self._parts.events.new:
-            return False
-        steady = STEADY if self.steady else READING
-        self._due = now + (steady if self.is_active else COVERED)  # `is_current` is true behind a dialog too
-        return True
-
-    def on_screen_resume(self) -> None:
-        """Show the next snapshot at once after a dialog has been closed."""
-        self._due = 0.0
-
-    def redraw_charts(self) -> None:
-        """Draw the charts at the next snapshot, even if they were drawn a moment ago."""
-        self.charts.redraw()
 
     def update_now(self) -> None:
         """Update everything now, including charts that were drawn a moment ago; for a picture."""
@@ -268,19 +222,6 @@ class MonitorScreen(MonitorView, KeptLines):
     def show_changes(self) -> None:
         """Show what a key or the mouse has changed."""
         self._parts.feed.show_changes()
-        self._due = min(self._due, self.snapshot.time + READING)
-
-    @on(MouseScrollUp)
-    @on(MouseScrollDown)
-    def _change_window(self, event: MouseEvent) -> None:
-        """Show a shorter or longer time window when the wheel is turned over a chart."""
-        # A terminal's event names no widget.
-        widget, _ = self.get_widget_at(int(event.screen_x), int(event.screen_y))
-        if isinstance(widget, Chart):
-            event.stop()
-            step = -1 if isinstance(event, MouseScrollUp) else 1
-            self.charts.change_window(step)
-            self.show_changes()
 
     @on(Slider.Dragged)
     @on(Slider.Cancelled)

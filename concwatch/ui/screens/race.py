@@ -69,7 +69,7 @@ class RaceTable(TextLines):
         notes = mark_notes(caveat for lane in held for metric in shown for caveat in metric.uncertain(lane))
         todo = "escape closes this; the race continues"
         if race.finished:
-            todo = race.problem or "R starts another race · s saves a picture, S the chart"
+            todo = race.problem or "R starts another race · s saves a screenshot, S the chart"
         lines += [Content(), Content.styled(" · ".join((todo, *notes)), "$dim")]
         self.set_lines(*lines)
 

@@ -54,7 +54,7 @@ class SweepTable(TextLines):
                 lines.append(Content.assemble(name, self._row(result, room)))
         todo = "escape closes this; the sweep continues · x stops it"
         if sweep.finished:
-            todo = sweep.problem or "H starts another sweep · s saves a picture, S a chart"
+            todo = sweep.problem or "H starts another sweep · s saves a screenshot, S a chart"
         lines += [Content(), *self._said(sweep), Content.styled(todo, "$dim")]
         self.set_lines(*lines)
 

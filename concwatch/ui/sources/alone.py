@@ -95,7 +95,7 @@ async def _stop_all(monitor: Lab) -> None:
     quiet = asyncio.Event()
 
     def observe(_: Snapshot) -> None:
-        if monitor.quiet:
+        if monitor.fleet.quiet:
             quiet.set()
 
     monitor.observers.append(observe)

@@ -110,6 +110,10 @@ class ExperimentRuns:
         finally:
             self.running = None
 
+    def toggle_quick(self) -> None:
+        """Switch between quick and full run for the next start."""
+        self.quick = not self.quick
+
     def stop(self) -> None:
         """Stop the run and keep what has been measured."""
         if self._task is not None and self.running is not None and not self.stopping:

@@ -1,6 +1,8 @@
 """The play head of a recording, and how its position is formatted and parsed."""
 
 import re
+import time
+from collections.abc import Callable
 
 from concwatch.portable.protocol.text import one_line
 from concwatch.portable.protocol.units import parse_seconds
@@ -16,15 +18,21 @@ EXPECTED = 'expected one such as "1:23", "83.5s" or "50%"'
 
 
 class PlayHead:
-    """A position in a recording of ``duration`` seconds, which advances while playing.
+    """A position in a recording, which advances while playing."""
 
-    ``now`` is the current time in seconds of a monotonic clock.
-    """
+    def __init__(
+        self, duration: float, speed: float = 1.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Create a paused play head at the beginning.
 
-    def __init__(self, duration: float, speed: float = 1.0) -> None:
-        """Create a paused play head at the beginning; ``speed`` need not be one of `SPEEDS`."""
+        Args:
+            duration: the length of the recording in seconds.
+            speed: seconds of the recording per second; need not be one of `SPEEDS`.
+            clock: returns a monotonic time in seconds.
+        """
         self.duration = duration
         self.speed = speed
+        self._clock = clock
         self._at = 0.0
         self._since: float | None = None
         self._resume = False
@@ -34,47 +42,59 @@ class PlayHead:
         """Whether it is playing, or will be when it is dropped."""
         return self._since is not None or self._resume
 
-    def at(self, now: float) -> float:
+    def at(self) -> float:
         """Return the position in seconds; at the end of the recording it pauses."""
         if self._since is not None:
+            now = self._clock()
             self._at += max(0.0, now - self._since) * self.speed
             self._since = now
         if self._at >= self.duration:
             self._at, self._since = self.duration, None
         return self._at
 
-    def play(self, now: float) -> None:
+    def play(self) -> None:
         """Start playing; at the end, from the beginning."""
-        if self.at(now) >= self.duration:
+        if self.at() >= self.duration:
             self._at = 0.0
-        self._since, self._resume = now, False
+        self._since, self._resume = self._clock(), False
 
-    def pause(self, now: float) -> None:
+    def pause(self) -> None:
         """Stop playing."""
-        self.at(now)
+        self.at()
         self._since, self._resume = None, False
 
-    def jump(self, moment: float, now: float) -> None:
+    def toggle(self) -> None:
+        """Play or pause."""
+        if self.playing:
+            self.pause()
+        else:
+            self.play()
+
+    def jump(self, moment: float) -> None:
         """Move to a moment, clamped to the recording, and keep playing or pausing."""
-        self.at(now)
+        self.at()
         self._at = min(max(0.0, moment), self.duration)
 
-    def hold(self, moment: float, now: float) -> None:
+    def skip(self, seconds: float) -> None:
+        """Move by a number of seconds; back if negative."""
+        self.jump(self.at() + seconds)
+
+    def hold(self, moment: float) -> None:
         """Move to a moment and stay there until `drop`."""
         playing = self.playing
-        self.pause(now)
-        self.jump(moment, now)
+        self.pause()
+        self.jump(moment)
         self._resume = playing
 
-    def drop(self, moment: float, now: float) -> None:
+    def drop(self, moment: float) -> None:
         """Move to a moment, and resume playing if it was playing before `hold`."""
-        self.jump(moment, now)
+        self.jump(moment)
         if self._resume:
-            self._since, self._resume = now, False
+            self._since, self._resume = self._clock(), False
 
-    def change_speed(self, step: int, now: float) -> None:
+    def change_speed(self, step: int) -> None:
         """Select the next faster (1) or slower (-1) of `SPEEDS`."""
-        self.at(now)
+        self.at()
         others = [speed for speed in SPEEDS if (speed - self.speed) * step > 0]
         if others:
             self.speed = min(others) if step > 0 else max(others)

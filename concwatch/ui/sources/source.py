@@ -18,7 +18,7 @@ class LabSource:
         """Create the source of ``lab``, which the caller runs."""
         self._lab = lab
         self.even = False
-        """Whether targets are split evenly over hosts, instead of by what each can hold."""
+        """Whether targets are divided evenly among hosts, instead of by what each can hold."""
         self.show_range = False
         """Whether the charts of a folded row show median and range of its lanes, instead of their sum."""
         self._folded: dict[str, LaneRow] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from concwatch.measure.measurement import while_stepping
-from concwatch.measure.sweep.sweep import EngineSweep
+from concwatch.measure.sweep.engine_sweep import EngineSweep
 from concwatch.measure.sweep.sweep_result import SweepResult
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings

@@ -69,7 +69,7 @@ IN_SERIES = [
     ('action = "rest"', 'action": "rest"; expected one of burst, hold'),
     ('gc = "freezed"', 'gc": "freezed"; expected one of default, frozen, off; did you mean "frozen"?'),
     ('workload = "slep:3"', 'workload": unknown workload "slep:3"'),
-    ('workload = "sleep:x"', 'workload": workload "sleep:x": expected seconds'),
+    ('workload = "sleep:x"', 'workload": workload "sleep:x" is not valid; expected seconds'),
     ("workload = 3", 'workload": it must be text'),
     ("quick = [10, 1]", '": quick: 1 after 10; expected ascending sizes'),
     ("repeats = 0", 'repeats" must be a whole number >= 1'),
@@ -153,7 +153,7 @@ ELSEWHERE = [
         'throughput"\nunit = "tasks/s"\naction = "sweep"\nsizes = [1]\n'
         + SERIES
         + 'program = "three_sleeps.py"\n',
-        "a program ends by itself: expected action burst",
+        "a program ends by itself; its action must be burst",
     ),
     ('"peak_rss"', '"traced_added"\ntrace = true', "traced_added of a burst needs read_after, the seconds"),
 ]

@@ -122,7 +122,7 @@ def test_a_program_gets_the_page_and_chunks_as_arguments(write_program):
     async def fetch():
         lab = Lab([], open_link=open_process, settings=Settings(workload="http"))
         try:
-            with pytest.raises(NotMeasuredError, match=rf"7 {re.escape(lab.settings.url)} 5"):
+            with pytest.raises(NotMeasuredError, match=rf"7 {re.escape(lab.settings.current.url)} 5"):
                 await run_program(lab, cell(path, 7, workload="http", chunks=5))
         finally:
             await lab.close()

@@ -6,7 +6,6 @@ import importlib.util
 import pytest
 from msgspec.structs import replace
 
-from concwatch.links.fake import Costs, FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Error
 from concwatch.measure.experiments.loading import decode
@@ -15,6 +14,7 @@ from concwatch.monitor.lanes.host_lanes import LocalMachine
 from concwatch.monitor.lanes.lab import CLOSE_LIMIT, Lab
 from concwatch.portable.machine.limits import SystemLimit
 from concwatch.system.memory import Memory
+from tests.fake_link import Costs, FakeLink, FakeWorkers, Fault
 from tests.virtual_time import fast, now
 
 GIB = 1 << 30

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from concwatch.commands.basics.lab import open_process
-from concwatch.links.fake import Costs, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.runner import CellState, Runner, Selection
-from concwatch.measure.sweep.sweep import HZ
+from concwatch.measure.sweep.engine_sweep import HZ
 from concwatch.monitor.lanes.lab import Lab
+from tests.fake_link import Costs, FakeWorkers, Fault
 from tests.measure.experiments.test_runner import experiment, run
 
 SWEEP = {"reading": "throughput", "action": '"sweep"', "workload": "sleep:2", "seconds": 3}

@@ -1,4 +1,4 @@
-"""Estimate how many finished tasks are still referenced, where they cannot be listed."""
+"""Estimate how many ended tasks are still referenced, where they cannot be listed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_SAMPLES = 100
 
 
 class KeptTasks:
-    """The finished tasks of a group that something still references, estimated from some of its tasks.
+    """The ended tasks of a group that something still references, estimated from some of its tasks.
 
     Each of these, one or two a second, stands for the tasks that were created until the next one.
     """

@@ -115,7 +115,7 @@ class Profiler:
         loops: Callable[[], Dict[int, int]] = dict,
     ) -> None:
         if not SUPPORTED:
-            raise ValueError(f"the CPU time of a thread is not known on {sys.platform}: expected Linux")
+            raise ValueError(f"the CPU time of a thread is not known on {sys.platform}, only on Linux")
         self._send, self._loops, self._stacks = send, loops, StackCounts()
         self._began = self._last = monotonic()
         self._ends, self._due = self._began + seconds, self._began + INTERVAL

@@ -74,7 +74,7 @@ class CountedGroup:
         """How many more tasks were counted than started when the observation began; None before."""
         self.completed = self.failed = self.cancelled = 0
         self.left: Dict[str, Counter] = {}
-        """Counts the left-over tasks by creating line; ``""`` for those whose line was not recorded."""
+        """Counts the leftover tasks by creating line; ``""`` for those whose line was not recorded."""
         self.destructions = counter()
         """Counts the tasks that were destroyed while they were pending."""
         self.lines_due = LINES_PER_GROUP

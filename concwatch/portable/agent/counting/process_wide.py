@@ -126,7 +126,7 @@ class UnfinishedTasks:
     def __init__(self) -> None:
         self._left_over, self._destroyed = counter(), counter()
         self.observer: Optional[Callable[[Any, CountedGroup], None]] = None
-        """Called with each left-over task and its group."""
+        """Called with each leftover task and its group."""
 
     def add_left_over(self, task: Any, group: CountedGroup, line: str) -> None:
         """Count a task that was still pending when its loop finished, and the ``line`` that created it."""

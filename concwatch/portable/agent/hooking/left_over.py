@@ -1,4 +1,4 @@
-"""Count left-over tasks: those pending when the main coroutine of their loop ends, or when it is closed.
+"""Count leftover tasks: those pending when the main coroutine of their loop ends, or when it is closed.
 
 ``asyncio.run`` and the plugins of test frameworks cancel such tasks before they close a loop, so that they
 cannot be found afterwards. For that, they run the loop once more. Such a run is recognized because it begins
@@ -28,7 +28,7 @@ DESTROYED = "Task was destroyed but it is pending!"
 
 COMPLETE, FOREVER = "run_until_complete", "run_forever"
 
-LEFT_OVER = "left-over tasks"
+LEFT_OVER = "leftover tasks"
 """The figures that these hooks count."""
 
 CALLBACK = "_run_until_complete_cb"
@@ -136,7 +136,7 @@ def _pause_heartbeat(loop: Any) -> None:
 
 @guarded(LEFT_OVER)
 def _before_run(loop: Any) -> None:
-    """Count the left-over tasks if the loop is about to run only for their cancellation. Never raises."""
+    """Count the leftover tasks if the loop is about to run only for their cancellation. Never raises."""
     _pause_heartbeat(loop)  # its last run may have ended with an exception
     known = _known(loop)
     if known.main_done or _main_exited():

@@ -1,4 +1,4 @@
-"""Find what holds the finished tasks of a group."""
+"""Find what holds the ended tasks of a group."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ..counting.counted_group import CountedGroup
 
 SAMPLED = 3
-"""The most finished tasks that are examined."""
+"""The most ended tasks that are examined."""
 
 
 def find_finished(group: CountedGroup, send: Callable[[Dict[str, Any]], None]) -> Iterator[None]:
-    """Find what holds most of some finished tasks of a group, and send the fields of a report.
+    """Find what holds most of some ended tasks of a group, and send the fields of a report.
 
     A generator: one time slice per step.
     """

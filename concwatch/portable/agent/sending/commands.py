@@ -61,7 +61,7 @@ class Commands(Part):
                 raise ValueError(problem)
             execute = self.known.get(fields["type"])
             if execute is None:
-                raise ValueError(f'unknown command "{command}": expected one of {", ".join(self.known)}')
+                raise ValueError(f'unknown command "{command}"; expected one of {", ".join(self.known)}')
             if not execute(fields):
                 seconds = monotonic() - arrived
                 flags = self._state()["flags"]
@@ -192,7 +192,7 @@ class StackSampling(TimedWork):
         if self._profiler is None:
             self._profiler = Profiler(seconds, self._outbox.sender("profile"), loops) if seconds else None
         elif seconds:
-            raise ValueError("stacks are being sampled already: expected this once the profile has been sent")
+            raise ValueError("stacks are being sampled already; ask again once the profile has been sent")
         else:
             self._profiler.end()
         self.due = 0.0
@@ -225,7 +225,7 @@ def flag(fields: Fields, key: str = "on") -> bool:
     """Return whether something is to be switched on."""
     value = fields.get(key)
     if not isinstance(value, bool):
-        raise ValueError(f'"{key}" is {value!r}: expected true or false')
+        raise ValueError(f'"{key}" is {value!r}; expected true or false')
     return value
 
 
@@ -233,7 +233,7 @@ def number(fields: Fields, key: str, accepts: Callable[[float], bool], expected:
     """Return a number that is accepted; ``expected`` says which ones are."""
     value = fields.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not accepts(value):
-        raise ValueError(f'"{key}" is {value!r}: expected {expected}')
+        raise ValueError(f'"{key}" is {value!r}; expected {expected}')
     return value
 
 
@@ -241,5 +241,5 @@ def _group(fields: Fields) -> CountedGroup:
     number = fields.get("group")
     group = next((one for one in list(COUNTS.groups.values()) if one.number == number), None)
     if group is None:
-        raise ValueError(f'"group" is {number!r}: expected the number of a group that was reported')
+        raise ValueError(f'"group" is {number!r}; expected the number of a group that was reported')
     return group

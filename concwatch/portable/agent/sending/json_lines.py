@@ -20,7 +20,7 @@ _MOST_DIGITS = 40
 def _integer(digits: str) -> int:
     """Parse a JSON integer; `int` would use a logarithm: 192 KiB of the C library's tables."""
     if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"{len(digits)} digits: expected {_MOST_DIGITS} at most")
+        raise ValueError(f"a number of {len(digits)} digits; expected {_MOST_DIGITS} at most")
     number = 0
     for digit in digits.lstrip("-"):
         number = 10 * number + ord(digit) - 48
@@ -100,7 +100,9 @@ def decode(line: bytes) -> Dict[str, Any]:
         or any(isinstance(value, (list, dict)) for value in fields.values())
     ):
         shown = line[:60].decode(errors="replace").strip()
-        raise ValueError(f'not a command: {shown!r}: expected one flat JSON object such as {{"type":"stop"}}')
+        raise ValueError(
+            f'{shown!r} is not a command; expected one flat JSON object such as {{"type":"stop"}}'
+        )
     if "\\u" in text:
         fields = {_whole(key): _whole(value) for key, value in fields.items()}
     return fields

@@ -35,7 +35,7 @@ GROUPS_INTERVAL, MOST_PER_SECOND, LONGEST_INTERVAL = 0.5, 200, 1.0
 """Minimum seconds between two reports of groups; up to a second if more groups change in a second."""
 
 LEAST_FOUND = 3
-"""Scans that must have found a task of a group before the mean lifetime of its tasks is known."""
+"""Scans that must have found a task of a group before the mean life of its tasks is known."""
 
 UNCOUNTED = "greenlets are used without gevent, and are not counted"
 """Why the tasks of a process are unknown."""

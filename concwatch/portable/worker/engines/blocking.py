@@ -298,7 +298,9 @@ def set_stack_size(size: int) -> None:
     try:
         threading.stack_size(size)
     except (ValueError, OverflowError):
-        raise ValueError(f"a stack of {size} bytes: expected 0, or 32,768 and more, in pages") from None
+        raise ValueError(
+            f"a stack cannot have {size} bytes; expected 0, or 32,768 and more, in pages"
+        ) from None
 
 
 class ThreadsEngine(BlockingEngine):

@@ -68,7 +68,9 @@ class ExecutorEngine(BlockingEngine):
     def set_threads(self, count: int) -> None:
         """Set the number of threads: waiting jobs move to new threads, running ones end on the old."""
         if not 1 <= count <= MAX_THREADS:
-            raise ValueError(f"{count} threads: expected a number from 1 to {MAX_THREADS:,}")
+            raise ValueError(
+                f"a pool cannot have {count} threads; expected a number from 1 to {MAX_THREADS:,}"
+            )
         new = self.new_executor(count)
         with self._lock:  # jobs that end on the old threads are replaced on the new ones
             old, self._executor, self._threads = self._executor, new, count

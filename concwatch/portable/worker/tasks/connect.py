@@ -46,7 +46,7 @@ def _addresses(workload: Workload) -> Addresses:
     url = workload.url or ""
     digits = url[len(SCHEME) :] if url.startswith(SCHEME) else ""
     if not (digits.isascii() and digits.isdigit() and 0 < int(digits[:6]) < 1 << 16):
-        raise ValueError(f'workload "{workload.spec}" needs a "url" to connect to: expected {SCHEME}PORT')
+        raise ValueError(f'workload "{workload.spec}" needs a "url" to connect to; expected {SCHEME}PORT')
     hosts, port = [f"127.0.0.{1 + number}" for number in range(workload.addresses)], int(digits)
     step = count().__next__  # threads may call it at once
     return lambda: (hosts[step() % len(hosts)], port)

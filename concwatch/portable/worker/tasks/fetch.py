@@ -32,7 +32,7 @@ def load_fetch(workload: Workload, coroutine: bool) -> Callable[[], Any]:
     """
     url = workload.url
     if url is None or not url.startswith(("http://", "https://")):
-        raise ValueError(f'workload "{workload.spec}" needs a "url" to fetch: expected http://…')
+        raise ValueError(f'workload "{workload.spec}" needs a "url" to fetch; expected http://…')
     try:
         fetch = _with_aiohttp() if coroutine else _with_requests()
     except ImportError:
@@ -69,4 +69,4 @@ def _with_requests() -> Callable[[str], Any]:
 
 def _check(url: str, status: int) -> None:
     if status != 200:
-        raise BadStatus(f"{url} answered {status}: expected 200")
+        raise BadStatus(f"{url} answered {status}, not 200")

@@ -50,13 +50,13 @@ def load_setup(workload: Workload, coroutine: bool) -> Optional[Setup]:
         if asynchronous is None:
             return None
         if asynchronous and not coroutine:
-            raise ValueError(f"{name} is an async generator function: a thread needs a plain one (def)")
+            raise ValueError(f"{name} is an async generator function; a thread needs a plain one (def)")
 
         def check(yielded: object) -> None:
             with _explained(workload):
                 if not callable(yielded):
                     kind = type(yielded).__name__
-                    raise ValueError(f"{name} yields a {kind}: expected the function that each task calls")
+                    raise ValueError(f"{name} yields a {kind}; expected the function that each task calls")
                 _check_arguments(f"what {name} yields", yielded, (), "needs no arguments")
                 _check_kind(f"what {name} yields", yielded, coroutine)
 
@@ -76,7 +76,7 @@ def _find(workload: Workload) -> tuple[str, Any]:
     module, name = map(str, workload.values)
     value = _attribute(_import(module), name)
     if not callable(value):
-        raise ValueError(f"{name} is a {type(value).__name__}: expected a function")
+        raise ValueError(f"{name} is a {type(value).__name__}; expected a function")
     given = workload.arguments
     expected = "needs no arguments, or an --arg for each"
     if given:
@@ -90,7 +90,7 @@ def _check_arguments(name: str, function: Any, arguments: Sequence[str], expecte
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError as error:
-        raise ValueError(f"{name}: {error}: expected a function that {expected}") from None
+        raise ValueError(f"{name} does not fit ({error}); expected a function that {expected}") from None
     except ValueError:  # a built-in without a signature
         pass
 
@@ -98,9 +98,9 @@ def _check_arguments(name: str, function: Any, arguments: Sequence[str], expecte
 def _check_kind(name: str, value: object, coroutine: bool) -> None:
     """Raise a ValueError if the engine needs the other kind of function."""
     if coroutine and not inspect.iscoroutinefunction(value):
-        raise ValueError(f"{name} is a plain function: an event loop needs a coroutine function (async def)")
+        raise ValueError(f"{name} is a plain function; an event loop needs a coroutine function (async def)")
     if not coroutine and inspect.iscoroutinefunction(value):
-        raise ValueError(f"{name} is a coroutine function: a thread needs a plain function (def)")
+        raise ValueError(f"{name} is a coroutine function; a thread needs a plain function (def)")
 
 
 def _import(name: str) -> ModuleType:

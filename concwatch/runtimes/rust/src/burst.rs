@@ -27,7 +27,7 @@ impl Burst {
         };
         if live > 0 || target > 0 {
             return Err(format!(
-                "{live} tasks are live: a burst expects none, and a target of 0"
+                "{live} tasks are live; a burst needs none, and a target of 0"
             ));
         }
         let tasks = command.whole("tasks", MOST_TASKS)?;

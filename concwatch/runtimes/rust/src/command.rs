@@ -36,7 +36,7 @@ impl Command {
                     .collect();
                 let shown = Value::from(shown);
                 return Err(format!(
-                    r#"not a command: {shown}: expected one flat JSON object such as {{"type":"stop"}}"#
+                    r#"{shown} is not a command; expected one flat JSON object such as {{"type":"stop"}}"#
                 ));
             }
         }
@@ -58,7 +58,7 @@ impl Command {
 
     fn wrong(&self, key: &str, expected: &str) -> String {
         let value = self.get(key).unwrap_or(&Value::Null);
-        format!("\"{key}\" is {value}: expected {expected}")
+        format!("\"{key}\" is {value}; expected {expected}")
     }
 
     pub fn whole(&self, key: &str, most: u64) -> Result<u64, String> {

@@ -23,7 +23,7 @@ impl Server {
         let Some(port) = port else {
             let spec = Value::from(command.text("spec")?);
             return Err(format!(
-                r#"workload {spec} needs a "url" to connect to: expected {SCHEME}PORT"#
+                r#"workload {spec} needs a "url" to connect to; expected {SCHEME}PORT"#
             ));
         };
         let addresses = match command.has("addresses") {

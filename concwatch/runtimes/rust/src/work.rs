@@ -96,7 +96,7 @@ impl Workload {
             }
             _ => {
                 return Err(format!(
-                    "workload {}: expected one of {}",
+                    "unknown workload {}; expected one of {}",
                     Value::from(spec),
                     WORDS.join(", ")
                 ));

@@ -164,7 +164,7 @@ impl Worker {
             "burst" => self.bursting = Some(Burst::start(command)?),
             _ => {
                 let name = Value::from(command.name());
-                return Err(format!("unknown command {name}: expected one of {KNOWN}"));
+                return Err(format!("unknown command {name}; expected one of {KNOWN}"));
             }
         }
         Ok(())

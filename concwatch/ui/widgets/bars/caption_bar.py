@@ -1,16 +1,20 @@
-"""The widgets that a demo adds to the screen: its caption, and the keys that it presses."""
+"""The widget that a demo adds to the screen: its caption, and the keys that it presses."""
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Static
 
-SHOWN = 1.2
-"""Seconds for which a key is shown."""
+KEYS_SECONDS = 1.2
+"""Seconds for which pressed keys are shown."""
+
+SIGN, SIDES = "▸ ", "  "
+"""What stands before a caption, and the space beside it."""
 
 
 class CaptionBar(Static):
-    """A caption above the key bar."""
+    """A caption above the key bar, and at the right of its first line the keys that are pressed."""
 
     DEFAULT_CSS = """
     CaptionBar {
@@ -35,55 +39,35 @@ class CaptionBar(Static):
 
     def __init__(self, caption: str) -> None:
         super().__init__()
-        self.set_text(caption)
+        self._caption, self._keys = caption, ""
+        self._timer: Timer | None = None
 
     def on_resize(self) -> None:
         """Post `Resized`, for which the screen leaves room."""
+        self._draw()
         self.post_message(self.Resized())
 
     def set_text(self, caption: str) -> None:
         """Show another caption."""
-        self.update(Content.assemble(("▸ ", "$accent"), caption.replace("\n", "\n  ")))
+        self._caption = caption
+        self._draw()
 
-
-class KeyBadge(Static):
-    """Shows a pressed key in the lower left corner for `SHOWN` seconds."""
-
-    DEFAULT_CSS = """
-    KeyBadge {
-        layer: badge;
-        dock: bottom;
-        width: auto;
-        height: 3;
-        margin: 0 0 3 0;
-        padding: 0 2;
-        border: round $accent;
-        background: $surface;
-        color: $accent;
-        text-style: bold;
-    }
-    """
-
-    ALLOW_SELECT = False
-
-    def __init__(self, text: str) -> None:
-        super().__init__(Content(text))
-        self._timer: Timer | None = None
-
-    def on_mount(self) -> None:
-        """Start the timer."""
-        self._start_timer()
-
-    def set_text(self, text: str) -> None:
-        """Show another key."""
-        self.update(Content(text))
-        self.display = True
-        self._start_timer()
-
-    def _start_timer(self) -> None:
+    def show_keys(self, keys: str) -> None:
+        """Show keys for `KEYS_SECONDS` seconds, in place of those before them."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(SHOWN, self._hide)
+        self._timer = self.set_timer(KEYS_SECONDS, lambda: self.show_keys("")) if keys else None
+        self._keys = keys
+        self._draw()
 
-    def _hide(self) -> None:
-        self.display = False
+    def on_mount(self) -> None:
+        """Show the caption."""
+        self._draw()
+
+    def _draw(self) -> None:
+        first, _, rest = self._caption.partition("\n")
+        keys = f" {self._keys} " if self._keys else ""
+        free = self.app.size.width - len(SIDES) - cell_len(SIGN + first) - cell_len(keys)
+        gap = " " * max(1, free) if keys else ""
+        more = f"\n  {rest}" if rest else ""
+        self.update(Content.assemble((SIGN, "$accent"), first, gap, (keys, "reverse $accent"), more))

@@ -17,7 +17,7 @@ class Key(Struct, frozen=True):
     """How it is written."""
     label: str
     name: str
-    """The name to press it by."""
+    """The name to press it by; empty if a click does nothing."""
     always: bool = False
     """Whether it is shown however narrow the bar is."""
 
@@ -70,5 +70,6 @@ class KeyBar(ClickableLines):
                 room -= key.width
             if key.always or room >= 0:
                 text = assemble((key.key, "bold $accent"), (f" {key.label}", "$dim"))
-                cells += (Cell(key.width - GAP, text, call(self._press, key.name)), Cell(GAP))
+                action = call(self._press, key.name) if key.name else None
+                cells += (Cell(key.width - GAP, text, action), Cell(GAP))
         return (cells[:-1],)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from concwatch.monitor.metrics.snapshot import Snapshot
-from concwatch.portable.protocol.units import format_bytes, format_clock, format_percent
+from concwatch.portable.protocol.units import format_bytes, format_clock
 from concwatch.system.machine import cores
 from concwatch.ui.widgets.text.text_lines import TextLines, assemble
 
@@ -48,7 +48,7 @@ class StatusBar(TextLines):
         own = f"{text}   " if (text := own_usage(view)) else ""
         own = own if len(own) < room else ""
         where = f"  {view.hz:g} Hz · {_machine(view)} · {format_bytes(machine.total)}"
-        busy = "" if machine.busy is None else f" · {format_percent(machine.busy)} busy"
+        busy = "" if machine.busy is None else f" · {100 * machine.busy:.0f} % busy"
         where = next((text for text in (where + busy, where) if len(text + own) < room), "")
         gap = " " * max(1, room - len(where + own))
         return left + assemble((f"{where}{gap}{own}{clock}", "$dim"))
@@ -59,7 +59,7 @@ def own_usage(view: Snapshot) -> str:
     machine = view.machine
     if machine.cpu is None or machine.rss is None:
         return ""
-    return f"monitor {format_percent(machine.cpu)} CPU · {format_bytes(machine.rss)}"
+    return f"monitor {100 * machine.cpu:.0f} % CPU · {format_bytes(machine.rss)}"
 
 
 def _machine(view: Snapshot) -> str:

@@ -1,13 +1,13 @@
 """A chart widget: lines over time, with each line's current value at its right end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from rich.color import Color
 from rich.segment import Segment
-from textual import events
+from textual import events, on
 from textual.app import RenderResult
 from textual.binding import Binding
 from textual.content import Content
@@ -22,6 +22,7 @@ from concwatch.charts.symbols import BRAILLE, Symbols
 from concwatch.charts.ticks import column_of, time_of
 from concwatch.ui.look.palette import FEW_COLORS
 from concwatch.ui.widgets.text.kept_lines import KeptLines
+from concwatch.ui.widgets.text.text_lines import ClickableLines
 
 if TYPE_CHECKING:
     from concwatch.charts.painters.picture import Picture
@@ -129,7 +130,8 @@ class Chart(KeptLines, can_focus=True):
 
     def on_mount(self) -> None:
         """Draw with the symbols that the app has chosen."""
-        self.set_reactive(Chart.symbols, getattr(self.app, "chart_symbols", self.symbols))
+        chosen = getattr(self.app, "symbols", None)
+        self.set_reactive(Chart.symbols, chosen.drawn if chosen else self.symbols)
 
     def watch_symbols(self) -> None:
         """Draw with other symbols."""
@@ -220,6 +222,13 @@ class CursorChart(Chart):
         )
     ]
 
+    def __init__(
+        self, plot: Plot, change_window: Callable[[int], object], hint: str = "", id: str | None = None
+    ) -> None:
+        """Create a chart of ``plot``; ``change_window`` makes its window longer (1) or shorter (-1)."""
+        super().__init__(plot, hint=hint, id=id)
+        self._change_window = change_window
+
     class CursorMoved(Message):
         """Posted when the cursor is moved or removed."""
 
@@ -254,6 +263,13 @@ class CursorChart(Chart):
         offset = event.get_content_offset(self)
         # Over the labels on the right it is in the last column.
         self._move_cursor(-1 if offset is None else min(offset.x - LABEL_WIDTH - 1, self._columns - 1))
+
+    @on(events.MouseScrollUp)
+    @on(events.MouseScrollDown)
+    def _wheel(self, event: events.MouseEvent) -> None:
+        event.stop()
+        step = -1 if isinstance(event, events.MouseScrollUp) else 1
+        self.post_message(ClickableLines.ActionRequested(partial(self._change_window, step)))
 
     def on_leave(self) -> None:
         """Remove the cursor."""

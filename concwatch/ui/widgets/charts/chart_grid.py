@@ -14,7 +14,7 @@ from textual.widgets import Static
 from concwatch.charts.annotations import Annotation
 from concwatch.charts.captions import value_text
 from concwatch.charts.plot import LaneSeries, Plot, make_plot
-from concwatch.charts.table import BY_METRIC, COST, LAG, ON_SCREEN, SHARED, TRACED, ChartSpec
+from concwatch.charts.table import BY_METRIC, COST, LAG, SHARED, TRACED, ChartSpec
 from concwatch.portable.protocol.units import format_clock
 from concwatch.ui.look.layout import CHART, chart_columns
 from concwatch.ui.widgets.charts.chart import Chart, CursorChart
@@ -70,10 +70,19 @@ class ChartGrid(Transparent):
     cursor: reactive[float | None] = reactive[float | None](None)
     """The time at which all charts show their values, in seconds on the lab's clock; None for now."""
 
-    def __init__(self, specs: Sequence[ChartSpec] = ON_SCREEN) -> None:
-        """Create the grid of these charts, in their order."""
+    def __init__(
+        self, specs: Sequence[ChartSpec], change_window: Callable[[int], object], hint: str = ""
+    ) -> None:
+        """Create the grid.
+
+        Args:
+            specs: the charts, in their order.
+            change_window: selects a longer (1) or shorter (-1) time window.
+            hint: what charts without lines show, if not what they are about.
+        """
         super().__init__()
         self.specs = specs
+        self._change_window, self._hint = change_window, hint
         self.metrics = [spec.metric for spec in specs]
         self.window = 0.0
         """The time window in seconds."""
@@ -93,7 +102,12 @@ class ChartGrid(Transparent):
     def compose(self) -> ComposeResult:
         """Create the charts; those that are not shown are mounted after the first frame."""
         self._charts = [
-            CursorChart(Plot(spec.title, spec.unit), hint=spec.hint, id=f"chart-{spec.metric}")
+            CursorChart(
+                Plot(spec.title, spec.unit),
+                self._change_window,
+                hint=self._hint or spec.hint,
+                id=f"chart-{spec.metric}",
+            )
             for spec in self.specs
         ]
         self._choose_charts()
@@ -256,11 +270,6 @@ class ChartGrid(Transparent):
         if traced is not self._traced:
             self._traced = traced
             self._choose_charts()
-
-    def use_hint(self, hint: str) -> None:
-        """Show ``hint`` in charts without lines."""
-        for chart in self._charts:
-            chart.hint = hint
 
     def redraw(self) -> None:
         """Draw at the next `show`, whether an update is due or not."""

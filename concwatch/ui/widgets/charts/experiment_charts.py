@@ -16,6 +16,8 @@ from concwatch.measure.experiments.swept import swept
 from concwatch.monitor.metrics.series import Samples
 from concwatch.monitor.metrics.unit import BYTES, DECIMAL_BYTES, SCALES, Unit
 from concwatch.portable.protocol.units import format_count
+from concwatch.ui.look.palette import themed_lane_colors
+from concwatch.ui.sources.chosen_experiment import ChosenExperiment
 from concwatch.ui.widgets.charts.chart import Chart, FrameTexts
 
 LONGEST = 300.0
@@ -62,7 +64,31 @@ class RunChart(NamedChart):
     def __init__(self) -> None:
         super().__init__(Plot("RSS", BYTES), hint="memory over time")
 
-    def follow_lanes(self, lanes: Sequence[tuple[str, Samples, str]], now: float, seconds: float) -> None:
+    def show_runs(self, chosen: ChosenExperiment, colors: Mapping[str, str]) -> None:
+        """Draw the lanes of the current run of the chosen experiment, else one finished run of each series.
+
+        Args:
+            chosen: the experiment and its table.
+            colors: the colour of each series of the table.
+        """
+        runner, table = chosen.runner, chosen.table
+        if chosen.runs.running == chosen.name and runner.lab is not None:
+            own = {series.engine: colors[series.name] for series in reversed(table.series)}
+            lanes = [
+                (lane.name, samples, own.get(lane.name) or themed_lane_colors(self.app, [lane.name])[0])
+                for snapshot in chosen.runs.snapshots()
+                for lane, samples in zip(snapshot.lanes, snapshot.series, strict=True)
+            ]
+            self._follow_lanes(lanes, runner.lab.clock(), runner.seconds)
+            return
+        curves: dict[str, RssCurve] = {}
+        for entry in runner.entries:
+            if entry.table is table and entry.cell is not None:
+                for run in runner.outcomes[entry.cell].runs[-1:]:
+                    curves[entry.series.name] = run.rss_curve  # the last one is that of the largest size
+        self._show_rss_curves([(name, colors[name], curve) for name, curve in curves.items() if curve])
+
+    def _follow_lanes(self, lanes: Sequence[tuple[str, Samples, str]], now: float, seconds: float) -> None:
         """Draw the lanes of the last runs one after the other.
 
         Args:
@@ -83,7 +109,7 @@ class RunChart(NamedChart):
         lines = [Line(names[color], color, *part) for color, part in parts.items() if part[0]]
         self.show(Plot("RSS", BYTES, lines, now, window))
 
-    def show_rss_curves(self, curves: Sequence[tuple[str, str, RssCurve]]) -> None:
+    def _show_rss_curves(self, curves: Sequence[tuple[str, str, RssCurve]]) -> None:
         """Draw one finished run of each series: its name, colour and curve."""
         longest = max((0.5, *(curve[-1][0] for _, _, curve in curves))) if curves else 1.0
         lines = [

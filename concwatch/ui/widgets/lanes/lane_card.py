@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
-from textual import events, on
+from textual import on
 from textual.content import Content
 from textual.geometry import Offset, Region
 from textual.reactive import reactive
@@ -68,8 +68,8 @@ def forecast(view: LaneSnapshot, tasks: int, why: bool = False) -> str:
 
 
 def _reason(text: str, width: int) -> str:
-    """Return a reason without what follows its first colon, if it does not fit into ``width`` cells."""
-    return text if len(text) <= width else text.partition(": ")[0]
+    """Return a reason, up to its first colon or semicolon if it does not fit into ``width`` cells."""
+    return text if len(text) <= width else text.partition(": ")[0].partition("; ")[0]
 
 
 def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Content:
@@ -106,7 +106,8 @@ def summary(view: LaneSnapshot, hint: str, width: int, cost: bool = False) -> Co
 
 def _changing(number: float, unit: str, room: int) -> str:
     """Return a number that changes often, or nothing if its longest form does not fit into ``room`` cells."""
-    return f"{format_short(number)}{unit}" if LONGEST + len(unit) <= room else ""
+    text = format_count(number) if number < 100_000 else format_short(number)
+    return f"{text}{unit}" if LONGEST + len(unit) <= room else ""
 
 
 def switch_text(view: LaneSnapshot) -> Content:
@@ -239,69 +240,46 @@ class LaneCard(ClickableLines, Slider, can_focus=True):
         """Return whether a press of the mouse at a position on the screen does something."""
         return super().is_button(position) or self.is_on_track(position)
 
-    def redraw_track(self) -> None:
-        """Redraw the lines that have changed."""
-        self.update_lines()
-
-    @on(events.Focus)
-    @on(events.Blur)
-    def _show_focus(self) -> None:
-        self.update_lines()
-
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return three, two or one lines, one of them with the slider."""
         view = self._view
         if view is None:
             return ()
-        held = self.held
-        forecasting = held is not None or view.sample.time < self._forecast_until
-        # A forecast or an explanation takes the whole line.
-        whole = forecasting or view.status.state.broken or bool(view.status.missing or view.failed)
-        whole = whole or bool(view.on and view.status.limit) or not self.HAS_STEPS
-        room = SUMMARY if self._rows == 1 else width if whole else max(0, width - STEPS)
-        line = summary(view, self.HINT, room, self._cost)
-        if forecasting:
-            line = assemble((self._forecast if held is None else forecast(view, held), "bold $accent"))
         heading, state = self._heading(view), switch_text(view)
-        live = assemble(format_short(view.live) if view.on else "")
+        name = Cell(self._name_cells, heading)
+        live = Cell(LIVE, assemble(format_short(view.live) if view.on else ""), call(self._ask), right=True)
         if self._rows == 1:
             cells = self._before - self._name_cells
-            return (
-                (
-                    Cell(self._name_cells, heading),
-                    Cell(cells, state if cells > SYMBOL else state[:1], call(self._switch)),
-                    self._track_cell(max(0, width - self._before - self._after)),
-                    Cell(1),
-                    Cell(LIVE, live, call(self._ask), right=True)
-                    if self._after == LIVE + 1
-                    else Cell(SUMMARY, line, call(self._ask)),
-                ),
-            )
+            switch = Cell(cells, state if cells > SYMBOL else state[:1], call(self._switch))
+            track = self._track_cell(max(0, width - self._before - self._after))
+            last = live if self._after == LIVE + 1 else self._summary(view, SUMMARY)
+            return ((name, switch, track, Cell(1), last),)
+        line, rest = (self._track_cell(width),), width - self._name_cells
+        if self._rows == 2 and self._forecasts(view):
+            return (name, self._summary(view, rest)), line
         if self._rows == 2:
-            rest = width - self._name_cells
-            if forecasting:
-                return (
-                    (Cell(self._name_cells, heading), Cell(rest, line, call(self._ask))),
-                    (self._track_cell(width),),
-                )
-            return (
-                (
-                    Cell(self._name_cells, heading),
-                    Cell(LIVE, live, call(self._ask), right=True),
-                    Cell(rest - LIVE, state, call(self._switch), right=True),
-                ),
-                (self._track_cell(width),),
-            )
-        last = [Cell(room, line, call(self._ask))]
-        if not whole:
-            for sign, by in (("−", -STEP), ("+", STEP)):
-                step = assemble((f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim"))
-                last += [Cell(1), Cell(4, step, call(self._change, by))]
-        return (
-            (Cell(max(0, width - 20), heading), Cell(20, state, call(self._switch), right=True)),
-            (self._track_cell(width),),
-            last,
-        )
+            return (name, live, Cell(rest - LIVE, state, call(self._switch), right=True)), line
+        # A forecast or an explanation takes the whole line.
+        whole = self._forecasts(view) or view.status.state.broken or bool(view.status.missing or view.failed)
+        whole = whole or bool(view.on and view.status.limit) or not self.HAS_STEPS
+        last_line = [self._summary(view, width if whole else max(0, width - STEPS))]
+        for sign, by in () if whole else (("−", -STEP), ("+", STEP)):
+            step = assemble((f"{sign}{STEP // 1000}k", "$foreground" if self.selected else "$dim"))
+            last_line += [Cell(1), Cell(4, step, call(self._change, by))]
+        first = Cell(max(0, width - 20), heading), Cell(20, state, call(self._switch), right=True)
+        return first, line, last_line
+
+    def _forecasts(self, view: LaneSnapshot) -> bool:
+        """Return whether the card shows the forecast of a target."""
+        return self.held is not None or view.sample.time < self._forecast_until
+
+    def _summary(self, view: LaneSnapshot, room: int) -> Cell:
+        """Return the forecast of a target, or the summary of the lane, in ``room`` cells."""
+        line = summary(view, self.HINT, room, self._cost)
+        if self._forecasts(view):
+            text = self._forecast if self.held is None else forecast(view, self.held)
+            line = assemble((text, "bold $accent"))
+        return Cell(room, line, call(self._ask))
 
     def _track_cell(self, width: int) -> Cell:
         return Cell(width, self.track_text(width))

@@ -170,7 +170,8 @@ class ProcessList(ClickableLines, can_focus=True):
         running = [lane for lane in view.lanes if lane.on]
         live = format_short(sum(lane.live for lane in running))
         total = (f"total of {len(running)}", "bold")
-        lines = [line(ALL, "$accent", live, format_bytes(view.total_rss), total)]
+        several = len(view.lanes) > 1
+        lines = [line(ALL, "$accent", live, format_bytes(view.total_rss), total)] if several else []
         low = self.screen.has_class("-above")
         for number, lane in listed(view):
             state, style = MARKS[lane.status.state]
@@ -183,7 +184,7 @@ class ProcessList(ClickableLines, can_focus=True):
                 for one in lane.status.ongoing
                 for row in wrap(one.brief, max(LIVE, width - len(INDENT)))
             ]
-            if not low and (number == chosen or len(view.lanes) == 1):
+            if not low and (number == chosen or not several):
                 lines += [
                     (Cell(width, assemble((f"    {label[:10]:11}", "$dim"), text)),)
                     for label, text in details(lane)

@@ -10,6 +10,7 @@ from textual.events import Click
 from textual.style import Style
 
 from concwatch.ui.widgets.lanes.lane_card import LaneCard
+from concwatch.ui.widgets.lanes.slider_bar import draw_bar
 from concwatch.ui.widgets.text.text_lines import Cell
 
 
@@ -46,7 +47,7 @@ class RecordedCard(LaneCard, can_focus=False):
         lane, pending = (
             Style(foreground=background.blend(color, share, alpha=1.0)) for share in (0.75, 0.45)
         )
-        return self.bar(width, "┃").content(lane, pending, "$dim", "$foreground 20%")
+        return draw_bar(self.bar(width, "┃"), lane, pending, "$dim", "$foreground 20%")
 
     def on_click(self, event: Click) -> None:
         """Select the lane, and notify if the click was not on its name."""

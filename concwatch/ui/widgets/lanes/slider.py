@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import events, on
-from textual.app import RenderResult
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.content import Content
@@ -16,18 +16,28 @@ from textual.style import Style
 
 from concwatch.monitor.metrics.settings import LARGEST_TARGET
 from concwatch.ui.widgets.lanes.scale import StopScale
-from concwatch.ui.widgets.lanes.slider_bar import FINISHED, KNOB, SliderBar
-from concwatch.ui.widgets.text.kept_lines import KeptLines
+from concwatch.ui.widgets.lanes.slider_bar import FINISHED, KNOB, SliderBar, draw_bar
+from concwatch.ui.widgets.text.text_lines import TextLines
+
+MOVES: Mapping[str, Callable[[StopScale, int], int]] = {
+    "right": lambda scale, value: scale.step(value, 1),
+    "left": lambda scale, value: scale.step(value, -1),
+    "shift+right": lambda scale, value: scale.fine(value, 1),
+    "shift+left": lambda scale, value: scale.fine(value, -1),
+    "pageup": lambda scale, value: scale.decade(value, 1),
+    "pagedown": lambda scale, value: scale.decade(value, -1),
+    "home": lambda scale, value: 0,
+    "end": lambda scale, value: scale.reachable,
+}
+"""Key → the target to which it moves the knob, given the current one."""
 
 
-class Slider(KeptLines, can_focus=True):
+class Slider(TextLines, can_focus=True):
     """A logarithmic slider from 0 to ``maximum`` tasks, for mouse, wheel and keys.
 
     A drag posts `Dragged` for each new value, and at its end `Changed` or `Cancelled`. The track is the whole
     widget; a subclass that shows more overrides `track`, and draws `track_text` there.
     """
-
-    ALLOW_SELECT = False
 
     DEFAULT_CSS = """
     Slider {
@@ -37,19 +47,7 @@ class Slider(KeptLines, can_focus=True):
     }
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(key, f"{move}({direction})", text, show=False)
-        for key, move, direction, text in (
-            ("right", "step", 1, "One stop up"),
-            ("left", "step", -1, "One stop down"),
-            ("shift+right", "fine", 1, "A little up"),
-            ("shift+left", "fine", -1, "A little down"),
-            ("pageup", "decade", 1, "Ten times as many"),
-            ("pagedown", "decade", -1, "A tenth as many"),
-            ("home", "end", -1, "Minimum"),
-            ("end", "end", 1, "Maximum"),
-        )
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding(key, f"move({key!r})", show=False) for key in MOVES]
 
     value: reactive[int] = reactive(0, repaint=False)
     """The target in tasks. It does not change during a drag."""
@@ -96,8 +94,6 @@ class Slider(KeptLines, can_focus=True):
 
     def __init__(self, maximum: int = LARGEST_TARGET, color: str = "#59c9f0", id: str | None = None) -> None:
         super().__init__(id=id)
-        self._bar: tuple[SliderBar, tuple[Style | str, ...]] | None = None
-        self._bar_text = Content()
         self._button_seen = False
         self.set_reactive(Slider.maximum, maximum)
         self.set_reactive(Slider.color, color)
@@ -136,18 +132,22 @@ class Slider(KeptLines, can_focus=True):
 
     def track_text(self, width: int) -> Content:
         """Return the track in ``width`` cells; the same object while it looks the same."""
-        bar, styles = drawn = self.bar(width), self._styles()
-        if drawn != self._bar:
-            self._bar, self._bar_text = drawn, bar.content(*styles)
-        return self._bar_text
+        # Component classes would each cost one more styled node before the first frame.
+        _, background = self.background_colors
+        color = Color.parse(self.color)
+        lane = Style(foreground=background + color)
+        pending = Style(foreground=background.blend(color, 0.55, alpha=1.0))
+        knob: Style | str = lane
+        if self.has_focus:
+            knob = "bold $foreground"
+        elif not self.shown and not self.live:
+            knob = "$dim"
+        rest = f"$foreground {60 if self.has_focus else 25}%"
+        return draw_bar(self.bar(width), lane, pending, knob, rest)
 
-    def render(self) -> RenderResult:
-        """Draw the track."""
-        return self.track_text(self.content_size.width)
-
-    def redraw_track(self) -> None:
-        """Draw the track again."""
-        self.refresh()
+    def rows(self, width: int) -> Sequence[Content]:
+        """Return the track."""
+        return (self.track_text(width),)
 
     def watch_locked(self, locked: bool) -> None:
         """Cancel a drag, and lose the focus."""
@@ -163,51 +163,19 @@ class Slider(KeptLines, can_focus=True):
         if disabled:
             self._cancel()
 
-    def _redraw_if_seen(self) -> None:
-        """Redraw the track if a cell would change: ticks are far more frequent than that."""
-        if self._bar is None or self.bar(self.track.width) != self._bar[0]:
-            self.redraw_track()
+    @on(events.Focus)
+    @on(events.Blur)
+    def _show_track(self) -> None:
+        self.update_lines()
 
-    watch_value = watch_live = watch_maximum = watch_held = watch_finished = _redraw_if_seen
-
-    def watch_color(self) -> None:
-        """Draw the track in the colour."""
-        self.redraw_track()
-
-    def _styles(self) -> tuple[Style, Style, Style | str, str]:
-        # Component classes would each cost one more styled node before the first frame.
-        _, background = self.background_colors
-        color = Color.parse(self.color)
-        lane = Style(foreground=background + color)
-        pending = Style(foreground=background.blend(color, 0.55, alpha=1.0))
-        knob: Style | str = lane
-        if self.has_focus:
-            knob = "bold $foreground"
-        elif not self.shown and not self.live:
-            knob = "$dim"
-        rest = f"$foreground {60 if self.has_focus else 25}%"
-        return lane, pending, knob, rest
+    watch_value = watch_live = watch_maximum = watch_held = watch_finished = watch_color = _show_track
 
     # --- keys and wheel -------------------------------------------------------------------------------------
 
-    def action_step(self, direction: int) -> None:
-        """Move the target to the next (1) or previous (-1) stop of the scale."""
-        self._move(self.scale.step(self.value, direction))
-
-    def action_fine(self, direction: int) -> None:
-        """Move the target by a little, up (1) or down (-1)."""
-        self._move(self.scale.fine(self.value, direction))
-
-    def action_decade(self, direction: int) -> None:
-        """Make the target ten times as large (1) or small (-1)."""
-        self._move(self.scale.decade(self.value, direction))
-
-    def action_end(self, direction: int) -> None:
-        """Move the target to the right (1) or the left (-1) end."""
-        self._move(self.maximum if direction > 0 else 0)
-
-    def _move(self, value: int) -> None:
-        if self.held is None and value != self.value:  # keys do nothing during a drag
+    def action_move(self, key: str) -> None:
+        """Move the target as a key of `MOVES` does; keys do nothing during a drag."""
+        value = MOVES[key](self.scale, self.value)
+        if self.held is None and value != self.value:
             self.value = value
             self.post_message(self.Changed(self, value))
 
@@ -219,7 +187,7 @@ class Slider(KeptLines, can_focus=True):
         if self.has_focus and not self.is_disabled and self.is_on_track(event.screen_offset):
             event.stop()
             event.prevent_default()
-            self.action_step(1 if isinstance(event, events.MouseScrollUp) else -1)
+            self.action_move("right" if isinstance(event, events.MouseScrollUp) else "left")
 
     # --- dragging -------------------------------------------------------------------------------------------
 
@@ -242,25 +210,21 @@ class Slider(KeptLines, can_focus=True):
             self._hold(event)
 
     @on(events.MouseMove)
-    def _follow_mouse(self, event: events.MouseMove) -> None:
-        """Move the knob to the mouse, also outside the widget."""
+    @on(events.MouseUp)
+    def _follow_mouse(self, event: events.MouseEvent) -> None:
+        """Move the knob to the mouse, also outside the widget; apply its value once it is released."""
         if self.held is None:
             return
         event.stop()
-        if event.button:
-            self._button_seen = True
-        elif self._button_seen:
-            # If the event loop is busy, the release may come before the capture and go to another widget.
-            self._release()
-            return
-        self._hold(event)
-
-    def on_mouse_up(self, event: events.MouseUp) -> None:
-        """End the drag, and apply its value."""
-        if self.held is not None:
-            event.stop()
+        # If the event loop is busy, the release may come before the capture and go to another widget.
+        missed = isinstance(event, events.MouseMove) and not event.button and self._button_seen
+        self._button_seen = self._button_seen or bool(event.button)
+        if not missed:
             self._hold(event)
-            self._release()
+        if missed or isinstance(event, events.MouseUp):
+            self.value, self.held = self.shown, None
+            self.release_mouse()
+            self.post_message(self.Changed(self, self.value))
 
     def on_key(self, event: events.Key) -> None:
         """Cancel the drag on escape."""
@@ -275,10 +239,6 @@ class Slider(KeptLines, can_focus=True):
         if self.app.mouse_captured is not self:
             self._cancel()
 
-    def on_unmount(self) -> None:
-        """Release the mouse."""
-        self.release_mouse()
-
     def _hold(self, event: events.MouseEvent) -> None:
         scale, track = self.scale, self.track_region
         cell, width = event.screen_offset.x - track.x, track.width
@@ -289,20 +249,14 @@ class Slider(KeptLines, can_focus=True):
             self.held = value
             self.post_message(self.Dragged(self, value))
 
-    def _release(self) -> None:
-        """End the drag, and apply its value."""
-        value, self.held = self.shown, None
-        self.release_mouse()
-        self.value = value
-        self.post_message(self.Changed(self, value))
-
     @on(events.Blur)
     @on(events.Hide)
+    @on(events.Unmount)
     def _cancel(self) -> None:
         """Cancel a drag, and show the target again.
 
-        Also when the widget loses the focus, as it would not receive escape, and when it is hidden, as it
-        would keep the mouse captured.
+        Also when the widget loses the focus, as it would not receive escape, and when it is hidden or
+        removed, as it would keep the mouse captured.
         """
         if self.held is not None:
             self.held = None

@@ -1,6 +1,7 @@
 """The line of cells that draws a slider."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 from textual.content import Content
@@ -50,10 +51,12 @@ class SliderBar(Struct, frozen=True):
             " " if cell > far else marked if cell in self.stops else character for cell in range(start, end)
         )
 
-    def content(self, live: Style, pending: Style, knob: Style | str, rest: Style | str) -> Content:
-        """Return the line, with a style for each part."""
-        styles = (live, pending, knob, pending, rest)
-        return Content.assemble(*(part for part in zip(self.parts, styles, strict=True) if part[0]))
-
     def __str__(self) -> str:
         return "".join(self.parts)
+
+
+@lru_cache(maxsize=256)
+def draw_bar(bar: SliderBar, live: Style, pending: Style, knob: Style | str, rest: str) -> Content:
+    """Return the line, with a style for each part; the same object while it looks the same."""
+    styles = (live, pending, knob, pending, rest)
+    return Content.assemble(*(part for part in zip(bar.parts, styles, strict=True) if part[0]))

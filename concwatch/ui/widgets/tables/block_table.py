@@ -8,9 +8,9 @@ from textual.content import Content
 from concwatch.monitor.verdicts.blocks import BlockedPlace
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import UNKNOWN, format_count, format_percent, format_seconds
-from concwatch.ui.widgets.text.place_table import PlaceTable
+from concwatch.ui.widgets.text.place_table import Places, PlaceTable
 from concwatch.ui.widgets.text.table import Column
-from concwatch.ui.widgets.text.text_lines import Cell, assemble
+from concwatch.ui.widgets.text.text_lines import assemble
 
 FRAMES = 6
 """The maximum number of frames of a stack that are listed."""
@@ -72,8 +72,6 @@ class BlockTable(PlaceTable[BlockRow]):
     BORDER_TITLE = "blocks of the event loops"
     HEADS = ("blocked in", "at")
 
-    _shown: tuple[Sequence[BlockRow], str, int, int, bool, str] | None = None
-
     def show(
         self,
         places: Sequence[BlockRow],
@@ -93,15 +91,8 @@ class BlockTable(PlaceTable[BlockRow]):
             opened: whether to list the stack of the selected place.
             empty: the text without a place.
         """
-        self._shown = (places, sorted_by, chosen, rows, opened, empty)
-        self.update_lines()
+        self.show_places(Places(places, sorted_by, chosen, rows, opened, empty), COLUMNS)
         self.set_subtitle(f"{format_count(chosen + 1)} of {len(places)}" if len(places) > rows else "")
-
-    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the header, and one line for each place."""
-        if self._shown is None:
-            return ()
-        return self.place_rows(width, COLUMNS, *self._shown)
 
     def describe(self, row: BlockRow) -> tuple[str, str, str]:
         """Return a function or cause, its style, and the line."""

@@ -191,6 +191,12 @@ class CostTable(Table):
                 )
         return ""
 
+    @property
+    def answer(self) -> str:
+        """The sentence without how many tasks fit, as a title."""
+        text = self._sentence(self.app.size.width).partition(" · ")[0]
+        return text[:1].upper() + text[1:]
+
     def _show_title(self) -> None:
         """Show the answer in the frame."""
         if self._below.framed:

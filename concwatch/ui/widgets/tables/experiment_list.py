@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 
+from concwatch.ui.sources.experiment_runs import ExperimentRuns
 from concwatch.ui.widgets.text.text_lines import TextLines
 
 MOST_LINES = 4
@@ -23,6 +24,21 @@ class Item(NamedTuple):
     """Its status in this session, in a word."""
     style: str
     """The style of the status."""
+
+
+def item(runs: ExperimentRuns, name: str) -> Item:
+    """Return the experiment ``name`` with its status."""
+    title = runs.experiments[name].title
+    if runs.running == name:
+        return Item(name, title, f"● {runs.shown(name).share * 100:.0f} %", "bold $success")
+    if name in runs.problems:
+        return Item(name, title, "✕ failed", "$error")
+    if not runs.has_run(name):
+        return Item(name, title, "", "")
+    runner = runs.shown(name)
+    if not any(outcome.runs for outcome in runner.outcomes.values()):
+        return Item(name, title, "✕ nothing measured", "$warning")
+    return Item(name, title, *(("◐ partial", "$warning") if runner.partial else ("✓ done", "$success")))
 
 
 def _row(left: Content, right: Content, width: int) -> Content:

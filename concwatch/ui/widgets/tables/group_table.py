@@ -13,9 +13,9 @@ from concwatch.portable.protocol.units import (
     UNKNOWN,
     format_count,
 )
-from concwatch.ui.widgets.text.place_table import PlaceTable
+from concwatch.ui.widgets.text.place_table import Places, PlaceTable
 from concwatch.ui.widgets.text.table import Column
-from concwatch.ui.widgets.text.text_lines import Cell, assemble
+from concwatch.ui.widgets.text.text_lines import assemble
 
 MOST = 50
 """The maximum number of groups with a line of their own."""
@@ -65,10 +65,6 @@ class GroupTable(PlaceTable[MergedGroup]):
     BORDER_TITLE = TITLE
     HEADS = ("group", "defined in")
 
-    _shown: tuple[Sequence[MergedGroup], str, int, int, bool] | None = None
-
-    _columns: Sequence[Column[MergedGroup]] = COLUMNS
-
     def show(
         self,
         groups: Sequence[MergedGroup],
@@ -95,16 +91,9 @@ class GroupTable(PlaceTable[MergedGroup]):
         title = TITLE_AT_END if ended else TITLE
         if self.border_title != title:  # setting it redraws the widget
             self.border_title = title
-        self._shown = (groups, sorted_by, chosen, rows, opened)
-        self._columns = [column for column in COLUMNS if column.title not in hidden]
-        self.update_lines()
+        places = Places(groups, sorted_by, chosen, rows, opened, "no tasks yet")
+        self.show_places(places, [column for column in COLUMNS if column.title not in hidden])
         self.set_subtitle(note)
-
-    def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
-        """Return the header, and one line for each group."""
-        if self._shown is None:
-            return ()
-        return self.place_rows(width, self._columns, *self._shown, "no tasks yet")
 
     def describe(self, row: MergedGroup) -> tuple[str, str, str]:
         """Return a group's name, its style, and where its function is defined."""

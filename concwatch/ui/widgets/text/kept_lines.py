@@ -111,6 +111,14 @@ class KeptLines(Widget):
             kept[y - area.y] = KeptStrip([*left, *segments, *right], width)
 
 
+class Background(KeptLines):
+    """A widget of which only the background is drawn, a single time for all lines."""
+
+    def draw_lines(self, crop: Region) -> list[Strip]:
+        """Draw the lines of ``crop``, which are all the same."""
+        return super().draw_lines(Region(crop.x, crop.y, crop.width, 1)) * crop.height
+
+
 class Transparent(Container):
     """A container of which nothing is drawn: what its children leave free shows the screen."""
 

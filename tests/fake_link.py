@@ -1,10 +1,10 @@
-"""A deterministic fake worker, with all commands of a real one: for tests and for trying the screen."""
+"""A deterministic fake worker, with all commands of a real one."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
-from typing import Any, Protocol
+from typing import Any
 
 from concwatch.links.link import Arrival, Ended, Link
 from concwatch.links.messages import (
@@ -19,20 +19,9 @@ from concwatch.links.messages import (
     TaskPart,
     Tick,
 )
+from concwatch.monitor.workers.catalog import Engine
 from concwatch.portable.protocol.workloads import CONNECT, HTTP, WORDS, Workload, parse
 from concwatch.system.process import Reading
-
-
-class FakedEngine(Protocol):
-    """What a fake worker needs to know of its engine."""
-
-    @property
-    def name(self) -> str:
-        """The name in the catalog."""
-
-    @property
-    def threads(self) -> bool:
-        """Whether each task is a thread of the system."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +104,7 @@ class FakeLink:
 
     def __init__(
         self,
-        engine: FakedEngine,
+        engine: Engine,
         costs: Costs | None = None,
         faults: Sequence[Fault] = (),
         answers: Answers | None = None,
@@ -228,7 +217,7 @@ class FakeLink:
         live = self._counts.live
         size: float = self.costs.task + ((self.costs.traced + self.costs.tracer) * 0.65 if self._trace else 0)
         if self._workload.word == "payload":
-            size += self._numbers()[0]
+            size += _numbers(self._workload)[0]
         retained = max(0.0, self._most_live * 0.5 - live)
         threads = 3 + (int(live) if self.engine.threads else 0)
         rss = int(self.costs.idle + size * live + self.costs.task * retained)
@@ -271,13 +260,13 @@ class FakeLink:
         """Return what a task consists of: objects, and for a thread its stack."""
         live, task = int(self._counts.live), self.costs.task
         if live < FEWEST_LOOKED_AT:
-            raise ValueError(f"{live} tasks are live; expected {FEWEST_LOOKED_AT} at least")
+            raise ValueError(f"{live} tasks are live; to tell what each has, {FEWEST_LOOKED_AT} are needed")
         stack = 8_192 if self.engine.threads else 0
         parts = [TaskPart("stack pages touched", stack)] if stack else []
         rest = task - stack
         for name, count, share in ANATOMY:
             parts.append(TaskPart(name, int(rest * share), count))
-        payload = int(self._numbers()[0]) if self._workload.word == "payload" else 0
+        payload = int(_numbers(self._workload)[0]) if self._workload.word == "payload" else 0
         if payload:
             parts.append(TaskPart("bytes", payload, 1))
         return Anatomy(live, min(live, 500), parts=tuple(parts))
@@ -285,9 +274,9 @@ class FakeLink:
     def _begin_burst(self, tasks: int, chunks: int, reading: bool) -> None:
         """Start a burst whose tasks run in ``chunks``, one after another; ``reading``: it reports memory."""
         creating = tasks / self.costs.create_rate
-        total = creating + (self._duration() or 0.0) * chunks
+        total = creating + (_duration(self._workload) or 0.0) * chunks
         self._counts.created += tasks
-        self._cohorts.append((self._now + total, tasks, self._duration() or 0.0))
+        self._cohorts.append((self._now + total, tasks, _duration(self._workload) or 0.0))
         done = BurstDone(
             tasks=tasks,
             create_seconds=creating,
@@ -331,7 +320,7 @@ class FakeLink:
     def _end_some(self, seconds: float) -> None:
         """End tasks of the workload ``churn``, and report durations in the next tick."""
         if self._workload.word == "churn" and self._target:
-            mean = self._target / self._numbers()[0]
+            mean = self._target / _numbers(self._workload)[0]
             self._ending += self._counts.live * (1 - exp(-seconds / mean))
             ended = float(int(self._ending))
             self._ending -= ended
@@ -361,7 +350,7 @@ class FakeLink:
             refused = min(wanted, max(0.0, self._counts.live - self.costs.refused))
             self._counts.failed += refused
             wanted -= refused
-        seconds = self._duration()
+        seconds = _duration(self._workload)
         if not self._cohorts:
             self._served_until = self._now
         while wanted and seconds is not None:
@@ -372,22 +361,6 @@ class FakeLink:
                 takes = max(seconds, self._served_until - self._now)
             self._cohorts.append((self._now + takes, begun, takes))
             wanted -= begun
-
-    def _numbers(self) -> list[float]:
-        """Return the numbers in the workload."""
-        return [float(value) for value in self._workload.values if isinstance(value, int | float)]
-
-    def _duration(self) -> float | None:
-        """Return the seconds a task takes; None if it does not end by itself."""
-        values = self._numbers()
-        match self._workload.word:
-            case "sleep" | "spin" | "http":
-                return values[0]
-            case "ticks":
-                return values[0] * values[1]
-            case "nop":
-                return 0.0
-        return None
 
     def _report_reached(self) -> None:
         if self._growth is None:
@@ -433,6 +406,24 @@ class FakeLink:
         )
 
 
+def _numbers(workload: Workload) -> list[float]:
+    """Return the numbers in the workload."""
+    return [float(value) for value in workload.values if isinstance(value, int | float)]
+
+
+def _duration(workload: Workload) -> float | None:
+    """Return the seconds a task takes; None if it does not end by itself."""
+    values = _numbers(workload)
+    match workload.word:
+        case "sleep" | "spin" | "http":
+            return values[0]
+        case "ticks":
+            return values[0] * values[1]
+        case "nop":
+            return 0.0
+    return None
+
+
 @dataclass
 class FakeWorkers:
     """Opens fake links, and stores them by engine."""
@@ -443,7 +434,7 @@ class FakeWorkers:
     links: dict[str, FakeLink] = field(default_factory=dict)
     """The link opened last for each engine."""
 
-    def __call__(self, engine: FakedEngine) -> Link:
+    def __call__(self, engine: Engine) -> Link:
         """Open a link for ``engine``."""
         name = engine.name
         link = FakeLink(engine, self.costs.get(name), self.faults.get(name, ()), self.answers.get(name))

@@ -89,7 +89,7 @@ class EngineSweep(FollowedLane):
             await self.until(lambda now: now.status.state not in PENDING)
             if self.look().on:
                 await asyncio.sleep(SETTLE)
-                problem = await server_problem(self.lab.settings)
+                problem = await server_problem(self.lab.settings.current)
                 if problem:
                     self.lane.worker.fail(problem)
             if self.look().on:
@@ -150,37 +150,22 @@ class EngineSweep(FollowedLane):
     async def _measure(self, number: int) -> str:
         """Measure one step, and add it to the result. Return why no step beyond it can be measured."""
         self._progress(f"{format_count(number)} {self.result.over}")
-        tasks = number if self._tasks is None else self._tasks
         # Tasks of the step before would end at other times, which takes long to average, or still be slow.
         self.lab.set_target(self.lane, 0)
         await self.until(_settled, GROW_LIMIT)
         if self._failing is not None:  # some may have failed meanwhile
             await self.next_sample()
         before, kinds = self.look().sample.failed or 0, self.seen.status.failures
-        if self._tasks is not None:
-            self.lab.set_threads(number)
-            await self.next_sample()
-        self.lab.set_target(self.lane, tasks)
-        grown = await self.until(_settled, GROW_LIMIT)
-        if self.seen.target.limit is not None:
-            return f"{self.seen.status.limit_text}: at most {format_count(self.seen.live)} tasks"
-        if not grown:
-            return self._ended() or f"not all of {counted(tasks, 'task')} started within {GROW_LIMIT:.0f} s"
-
+        problem = await self._start(number)
+        if problem:
+            return problem
         ended, began = self.seen.sample.completed or 0, self.seen.sample.tick_time or 0.0
 
         def has_failed(now: LaneSnapshot) -> bool:
             return (now.sample.failed or 0) > before
 
-        # If all but a few only wait, it would take long until each had ended, and nothing new would be seen.
-        served = self._served(number)
-        if served is not None:
-            start, best = self.look(), served.best.value
-            found = await self._count(int(served.tasks.value), self._seconds, has_failed, timed=False)
-            if found is not None and not has_failed(self.seen) and abs(found[0] - best) <= CONFIRMS * best:
-                untimed = self._step(number, found, start)
-                self._keep(structs.replace(untimed, duration_p50=None, duration_p99=None))
-                return ""
+        if await self._confirm(number, has_failed):
+            return ""
 
         # Until each task has been replaced, those that started together are still among them.
         def over(now: LaneSnapshot) -> bool:
@@ -205,6 +190,36 @@ class EngineSweep(FollowedLane):
         self._keep(self._step(number, found, start))
         return ""
 
+    async def _start(self, number: int) -> str:
+        """Start the tasks of a step; return why they could not be started."""
+        tasks = number if self._tasks is None else self._tasks
+        if self._tasks is not None:
+            self.lab.settings.set_threads(number)
+            await self.next_sample()
+        self.lab.set_target(self.lane, tasks)
+        grown = await self.until(_settled, GROW_LIMIT)
+        if self.seen.target.limit is not None:
+            return f"{self.seen.status.limit_text}: at most {format_count(self.seen.live)} tasks"
+        if not grown:
+            return self._ended() or f"not all of {counted(tasks, 'task')} started within {GROW_LIMIT:.0f} s"
+        return ""
+
+    async def _confirm(self, number: int, has_failed: Callable[[LaneSnapshot], bool]) -> bool:
+        """Measure a step briefly if all but a few of its tasks only wait; return whether that was enough.
+
+        It would take long until each had ended, and nothing new would be seen.
+        """
+        served = self._served(number)
+        if served is None:
+            return False
+        start, best = self.look(), served.best.value
+        found = await self._count(int(served.tasks.value), self._seconds, has_failed, timed=False)
+        if found is None or has_failed(self.seen) or abs(found[0] - best) > CONFIRMS * best:
+            return False
+        untimed = self._step(number, found, start)
+        self._keep(structs.replace(untimed, duration_p50=None, duration_p99=None))
+        return True
+
     def _keep(self, step: Step) -> None:
         """Add a step to the result, and log it."""
         self.result.add(step)
@@ -214,7 +229,8 @@ class EngineSweep(FollowedLane):
         self, at_once: int, most: float, failed: Callable[[LaneSnapshot], bool], timed: bool = True
     ) -> tuple[float, float] | None:
         """Return the throughput, and half its interval, once it is known, and durations if they are timed."""
-        self.lane.worker.stats.restart_timing()
+        stats = self.lane.worker.stats
+        stats.times.restart(stats.tick)
         self._counts, self._limit = [], None
 
         def timed_enough(now: LaneSnapshot) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from concwatch.measure.measurement import while_stepping
+from concwatch.measure.sweep.engine_sweep import EngineSweep
 from concwatch.measure.sweep.repeats import merge
-from concwatch.measure.sweep.sweep import EngineSweep
 from concwatch.measure.sweep.sweep_result import SweepResult
 from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.verdicts.events import Event

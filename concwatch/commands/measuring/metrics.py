@@ -1,4 +1,4 @@
-"""``concwatch figures``: list every metric, what it means and what makes it uncertain."""
+"""``concwatch metrics``: list every metric, what it means and what makes it uncertain."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -30,13 +30,13 @@ TABLES: Mapping[str, Sequence[Metric]] = {
 }
 
 
-@click.command("figures")
+@click.command("metrics")
 @click.option("--json", is_flag=True, help="Print one JSON list.")
 def command(json: bool) -> None:
     """List every metric: its name, its unit, what it means, and what makes it uncertain.
 
     run --json, --expect, experiments, compare and export use these names; those of watched programs are for
-    watch --json and its --expect. Needs no terminal.
+    watch --json and its --expect.
     """
     if json:
         print_json(

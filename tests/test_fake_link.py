@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from concwatch.links.fake import FakeLink, FakeWorkers, Fault
 from concwatch.links.link import Ended
 from concwatch.links.messages import Reached, Tick
+from tests.fake_link import FakeLink, FakeWorkers, Fault
 from tests.lab_driver import ENGINES, Bench
 
 
@@ -81,7 +81,7 @@ def test_two_labs_with_the_same_clock_give_equal_snapshots():
         for number, lane in enumerate(bench.lab.lanes, 1):
             bench.lab.set_target(lane, number * 3_000)
         for spec in ("sleep:1", "ticks:5x0.2", "payload:10KiB", "nop"):
-            bench.lab.set_workload(spec)
+            bench.lab.settings.set_workload(spec)
             bench.pass_(1.2)
         assert len(found) == 48
         assert found[0].lanes[0].live < found[-1].lanes[0].live, "a snapshot does not change"

@@ -163,10 +163,10 @@ class AgentSession:
         """
         # What these take does not make scans rarer: they may take a snapshot of all traced memory.
         _do_due_steps(self._asked)
-        began = thread_time()
         if monotonic() >= self._lasting_due:
             self._lasting_due = FOR_EVER
             self._look_for_what_lasts()
+        began = thread_time()
         _do_due_steps(self._timed)
         self._outbox.send_kept()
         self._outbox.flush()

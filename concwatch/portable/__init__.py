@@ -1,6 +1,7 @@
 """Code that leaves this process, and runs on Python 3.9 with the standard library alone.
 
-What is in this package is sent to other hosts as it is: the protocol, workers, the agent, the bridge,
-builds of workers in other languages, and the readers of a machine's figures. It imports nothing else of
+It is sent to other hosts as it is: `worker` runs the tasks of a lane, `agent` reports those of a watched
+program; `bridge` and `build` start workers on other hosts and build those of other languages; `machine` reads
+the figures of processes and machines, and all speak the `protocol`. It imports nothing else of
 concwatch. All other packages run here, on Python 3.11 or newer, and may use libraries.
 """

@@ -1,1 +1,1 @@
-"""This machine: its memory, its limits, and the figures of its processes."""
+"""This machine, as this process sees it: samples of processes, by `portable.machine` or psutil; child processes."""

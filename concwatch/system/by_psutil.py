@@ -1,7 +1,7 @@
 """What psutil tells of processes and of this machine, the same on every system.
 
 psutil takes 11 ms to load: import this module where it is used, and not before the first frame, of which that
-is a twentieth. Code that runs on other hosts has readers of its own (`concwatch.portable.machine.proc`,
+is a twentieth. Code that runs on other hosts has readers of its own (`concwatch.portable.machine`,
 `concwatch.portable.machine.processes`), since nothing can be installed there.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from concwatch.portable.machine.proc import Process
+from concwatch.portable.machine.process_reader import Process
 from concwatch.portable.machine.processes import descendants
 
 _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
@@ -35,7 +35,7 @@ class PsutilFigures:
             raise ProcessLookupError(str(error)) from None
 
     def read(self, now: float) -> dict[str, Any] | None:
-        """Return those of the figures of `concwatch.portable.machine.proc.process_figures` that psutil has.
+        """Return those of the figures of `concwatch.portable.machine.process_reader.process_figures` that psutil has.
 
         None if the process has ended or access is denied.
         """

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from concwatch.portable.machine import processes
-from concwatch.portable.machine.proc import LINUX
+from concwatch.portable.machine.process_reader import LINUX
 
 if TYPE_CHECKING:
     import psutil

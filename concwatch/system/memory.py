@@ -5,7 +5,8 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from concwatch.portable.machine.proc import LINUX, available_memory, machine_memory
+from concwatch.portable.machine.machine_reader import available_memory, machine_memory
+from concwatch.portable.machine.process_reader import LINUX
 
 BUDGET = "memory budget"
 """The name of the limit that concwatch itself sets."""

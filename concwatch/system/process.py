@@ -10,7 +10,7 @@ from msgspec import Struct
 from concwatch.portable.machine.cpu_quota import Throttling
 from concwatch.portable.machine.kernel_memory import KernelObjects
 from concwatch.portable.machine.memory_limit import MemoryLimit
-from concwatch.portable.machine.proc import (
+from concwatch.portable.machine.process_reader import (
     CLOCK,
     LINUX,
     ProcFile,

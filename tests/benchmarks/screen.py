@@ -17,7 +17,7 @@ from concwatch.monitor.lanes.lab import DEFAULT_HZ, Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.workers.catalog import SHOWN
 from concwatch.ui.apps.app import ConcwatchApp
-from concwatch.ui.widgets.lanes.scale import StopScale
+from concwatch.ui.widgets.lanes.slider_scale import StopScale
 from tests.benchmarks.figures import (
     MIB,
     Quantity,

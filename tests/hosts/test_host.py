@@ -32,7 +32,8 @@ from concwatch.monitor.metrics.metrics import EngineFacts, LaneSnapshot, LaneSta
 from concwatch.monitor.metrics.state import State
 from concwatch.portable.build.runtime import Runtime
 from concwatch.portable.build.tool import Tool
-from concwatch.portable.machine.proc import LINUX, busy_seconds, process_figures
+from concwatch.portable.machine.machine_reader import busy_seconds
+from concwatch.portable.machine.process_reader import LINUX, process_figures
 from concwatch.runtimes.building import build
 from concwatch.runtimes.recipe import recipe
 from concwatch.system import process

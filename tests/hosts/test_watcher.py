@@ -16,7 +16,7 @@ from concwatch.hosts.host import Host
 from concwatch.monitor.watching.remote_host import RemoteHost
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.agent.sending.places import ADDRESS
-from concwatch.portable.machine.proc import proportional_memory
+from concwatch.portable.machine.process_reader import proportional_memory
 from concwatch.system.child import concwatch_command
 from concwatch.ui.apps.watch_app import WatchApp
 from tests.agent_driver import NEWEST, OLDEST

@@ -28,7 +28,7 @@ from concwatch.monitor.groups.ranking import COMBINED, merge_groups, ranked
 from concwatch.monitor.metrics.state import State
 from concwatch.monitor.processes import watched_host as host
 from concwatch.monitor.verdicts.growth import WINDOW
-from concwatch.portable.machine.proc import LINUX
+from concwatch.portable.machine.process_reader import LINUX
 from concwatch.ui.widgets.lanes.process_list import details
 from tests.watch_driver import FakeAgent, WatchBench
 
@@ -261,7 +261,7 @@ def test_the_total_of_pss_is_known_if_that_of_each_process_is():
 
 FORKS = """
 import os, signal
-from concwatch.portable.machine.proc import proportional_memory
+from concwatch.portable.machine.process_reader import proportional_memory
 from concwatch.system.process import Sampler
 shared = bytearray(b"x") * (64 << 20)
 pid = os.fork()

@@ -13,7 +13,7 @@ from concwatch.links.program import Program
 from concwatch.monitor.workers.catalog import CATALOG
 from concwatch.portable.bridge.injection import python_version
 from concwatch.portable.bridge.machine_report import host_report
-from concwatch.portable.machine import proc, processes
+from concwatch.portable.machine import machine_reader, process_reader, processes
 from concwatch.system import by_psutil
 from concwatch.system.child import ROOT
 from concwatch.system.machine import cores, load_now
@@ -84,7 +84,7 @@ async def test_both_read_the_same_figures_of_a_process(program):
     assert ours["cpu_seconds"] == pytest.approx(theirs["cpu_seconds"])
     assert ours["cpu_seconds"] > 0.25
     assert here.started() == pytest.approx(there.started(), abs=0.02)
-    assert proc.process_figures(pid) == theirs
+    assert process_reader.process_figures(pid) == theirs
     only_in_proc = {"kernel_stack", "page_tables", "anonymous", "shared"}
     assert theirs.keys() - ours.keys() == only_in_proc
     assert ours.keys() <= theirs.keys()
@@ -149,11 +149,14 @@ def test_both_know_nothing_of_a_process_that_does_not_exist():
 
 
 def test_both_read_the_same_machine():
-    (total, available), (their_total, their_available) = by_psutil.machine_memory(), proc.machine_memory()
+    (total, available), (their_total, their_available) = (
+        by_psutil.machine_memory(),
+        machine_reader.machine_memory(),
+    )
     assert total == their_total
     assert available == pytest.approx(their_available, rel=0.2)
-    before = proc.busy_seconds() - 0.001  # psutil adds up seconds, not clock ticks
-    assert before < by_psutil.busy_seconds() < proc.busy_seconds() + 0.001
+    before = machine_reader.busy_seconds() - 0.001  # psutil adds up seconds, not clock ticks
+    assert before < by_psutil.busy_seconds() < machine_reader.busy_seconds() + 0.001
     assert load_now().busy > before
     assert cores() == host_report()["cores"]
 

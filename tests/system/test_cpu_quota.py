@@ -12,7 +12,7 @@ from concwatch.monitor.lanes.lab import Lab
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.portable.machine import cpu_quota
 from concwatch.portable.machine.cpu_quota import Throttling, throttled_seconds
-from concwatch.portable.machine.proc import LINUX
+from concwatch.portable.machine.process_reader import LINUX
 from tests.host_driver import all_ended, cpu_group, eventually
 from tests.lab_driver import ENGINES
 

@@ -19,7 +19,7 @@ from concwatch.portable.machine.control_group import (
     suitable_parents,
 )
 from concwatch.portable.machine.kernel_memory import EstimatedObjects, ObjectSizes, kernel_stack_size
-from concwatch.portable.machine.proc import memory_figures, process_figures
+from concwatch.portable.machine.process_reader import memory_figures, process_figures
 from concwatch.system.child import ROOT
 from tests.browser import until
 

@@ -10,7 +10,7 @@ from concwatch.monitor.lanes.forecast import limit_fits
 from concwatch.monitor.metrics.fit import Fit
 from concwatch.monitor.metrics.settings import Settings
 from concwatch.monitor.workers.catalog import find_engines
-from concwatch.portable.machine import limits, proc
+from concwatch.portable.machine import limits, machine_reader
 from concwatch.portable.machine.limits import SystemLimit, cgroup_folders, limit_hit
 from concwatch.portable.worker.engines.base import BaseEngine
 from concwatch.system import memory
@@ -60,7 +60,7 @@ def test_memory_is_that_of_the_machine_or_of_the_tightest_control_group(
         return cgroup_folders(controller, str(tmp_path / "fs"), str(tmp_path / "own"))
 
     monkeypatch.setattr(memory, "machine_memory", lambda: (16 * GIB, 12 * GIB))
-    monkeypatch.setattr(proc, "cgroup_folders", folders)
+    monkeypatch.setattr(machine_reader, "cgroup_folders", folders)
     if own:
         (tmp_path / "own").write_text(own)
     for path, texts in groups.items():
@@ -216,7 +216,7 @@ def test_a_limit_is_reported_even_without_memory_to_determine_it(monkeypatch, sh
 
 def test_memory_that_cannot_be_read_is_not_treated_as_used_up(monkeypatch):
     budget = memory.MemoryBudget(None)
-    monkeypatch.setattr(proc, "read_fields", lambda path: {})  # as if no file could be opened
+    monkeypatch.setattr(machine_reader, "read_fields", lambda path: {})  # as if no file could be opened
     with pytest.raises(OSError, match="cannot be read"):
         memory_now()
     budget.update(0)

@@ -8,7 +8,7 @@ import pytest
 
 from concwatch.portable.machine import memory_limit
 from concwatch.portable.machine.memory_limit import READ_INTERVAL, MemoryLimit
-from concwatch.portable.machine.proc import LINUX
+from concwatch.portable.machine.process_reader import LINUX
 from concwatch.system.process import Sampler
 
 PID = 4711

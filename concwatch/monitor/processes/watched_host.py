@@ -16,7 +16,7 @@ from concwatch.portable.machine.cpu_quota import throttling_of
 from concwatch.portable.machine.kernel_objects import KernelObjectsSource
 from concwatch.portable.machine.limits import read_fields
 from concwatch.portable.machine.memory_limit import memory_limit_of
-from concwatch.portable.machine.proc import PssReader
+from concwatch.portable.machine.process_reader import PssReader
 from concwatch.system.child import ROOT
 from concwatch.system.local_processes import process_table
 from concwatch.system.machine import Load, load_now

@@ -1,4 +1,4 @@
-"""How fast the number of live tasks grows, and whether that is a leak.
+"""How fast the number of live tasks grows, and which growth is unexplained; `leak_rule` says when it is a leak.
 
 Growth is the slope of a least-squares line through the number of live tasks in the last two minutes, with
 Student's 95 % interval. A leak is unexplained growth. It is detected in low-water marks, the fewest live

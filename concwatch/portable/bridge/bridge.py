@@ -21,7 +21,7 @@ from concwatch.portable.bridge.report_stream import ReportStream
 from concwatch.portable.machine.cpu_quota import throttling_of
 from concwatch.portable.machine.kernel_objects import KernelObjectsSource
 from concwatch.portable.machine.limits import UNKNOWN_LIMIT, limit_hit
-from concwatch.portable.machine.proc import SharedGrowth, process_figures
+from concwatch.portable.machine.process_reader import SharedGrowth, process_figures
 from concwatch.portable.machine.spawn import NICENESS, ChildSetup
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ import platform
 from time import monotonic, process_time
 
 from concwatch.portable.machine.limits import boot_id, system_limits
-from concwatch.portable.machine.proc import available_memory, busy_seconds, machine_memory
+from concwatch.portable.machine.machine_reader import available_memory, busy_seconds, machine_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from concwatch.portable.machine.cpu_quota import throttling_of
 from concwatch.portable.machine.kernel_objects import KernelObjectsSource
 from concwatch.portable.machine.limits import read_text
 from concwatch.portable.machine.memory_limit import memory_limit_of
-from concwatch.portable.machine.proc import PssReader, SharedGrowth, process_figures, start_time
+from concwatch.portable.machine.process_reader import PssReader, SharedGrowth, process_figures, start_time
 from concwatch.portable.machine.processes import children_of, find_process, pids
 from concwatch.portable.machine.spawn import Terminator
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from concwatch.portable.machine.cpu_quota import Throttling
     from concwatch.portable.machine.kernel_memory import KernelObjects
     from concwatch.portable.machine.memory_limit import MemoryLimit
-    from concwatch.portable.machine.proc import Process
+    from concwatch.portable.machine.process_reader import Process
 
 REPORT_RATE = 5
 """Reports of all processes per second."""

@@ -14,7 +14,7 @@ from time import monotonic, perf_counter
 
 from concwatch.portable.machine.kernel_memory import READ_INTERVAL, READ_SHARE, KernelObjects
 from concwatch.portable.machine.limits import ROOT_GROUP, cgroup_folders, read_text
-from concwatch.portable.machine.proc import LINUX, ProcFile
+from concwatch.portable.machine.process_reader import LINUX, ProcFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

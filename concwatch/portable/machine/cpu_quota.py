@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from concwatch.portable.machine.kernel_memory import READ_SHARE
 from concwatch.portable.machine.limits import ROOT_GROUP, cgroup_folders, read_text
-from concwatch.portable.machine.proc import LINUX, ProcFile
+from concwatch.portable.machine.process_reader import LINUX, ProcFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

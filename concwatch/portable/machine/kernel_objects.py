@@ -6,7 +6,7 @@ from concwatch.portable.machine.calibration import Calibration
 from concwatch.portable.machine.control_group import GroupObjects, WorkerGroups
 from concwatch.portable.machine.kernel_memory import EstimatedObjects, KernelObjects
 from concwatch.portable.machine.limits import read_text
-from concwatch.portable.machine.proc import LINUX, memory_figures
+from concwatch.portable.machine.process_reader import LINUX, memory_figures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from time import monotonic, perf_counter
 
 from concwatch.portable.machine.kernel_memory import READ_SHARE
 from concwatch.portable.machine.limits import ROOT_GROUP, cgroup_folders
-from concwatch.portable.machine.proc import LINUX, droppable_cache, limit_and_usage
+from concwatch.portable.machine.machine_reader import droppable_cache, limit_and_usage
+from concwatch.portable.machine.process_reader import LINUX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from concwatch.portable.machine.proc import Process
+from concwatch.portable.machine.process_reader import Process
 
 
 class ProcessTable(Protocol):

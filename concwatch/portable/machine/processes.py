@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from concwatch.portable.machine.limits import read_text
-from concwatch.portable.machine.proc import Process
+from concwatch.portable.machine.process_reader import Process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

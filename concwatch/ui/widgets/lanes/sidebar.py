@@ -8,7 +8,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from concwatch.portable.protocol.units import format_short
-from concwatch.ui.widgets.lanes.scale import StopScale
+from concwatch.ui.widgets.lanes.slider_scale import StopScale
 from concwatch.ui.widgets.text.kept_lines import KeptLines
 
 BEFORE, SCROLLBAR = 1, 1

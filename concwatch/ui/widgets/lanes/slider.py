@@ -15,8 +15,8 @@ from textual.reactive import reactive
 from textual.style import Style
 
 from concwatch.monitor.metrics.settings import LARGEST_TARGET
-from concwatch.ui.widgets.lanes.scale import StopScale
 from concwatch.ui.widgets.lanes.slider_bar import FINISHED, KNOB, SliderBar, draw_bar
+from concwatch.ui.widgets.lanes.slider_scale import StopScale
 from concwatch.ui.widgets.text.text_lines import TextLines
 
 MOVES: Mapping[str, Callable[[StopScale, int], int]] = {

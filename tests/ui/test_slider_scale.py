@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from concwatch.ui.widgets.lanes.scale import StopScale
+from concwatch.ui.widgets.lanes.slider_scale import StopScale
 
 SCALES = st.builds(
     StopScale, st.sampled_from([0, 1, 2, 7, 10, 21_800, 1_000_000]) | st.integers(0, 5_000_000)

@@ -4,7 +4,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from concwatch.portable.machine.proc import LINUX, PssReader, SharedGrowth, memory_figures
+from concwatch.portable.machine.process_reader import LINUX, PssReader, SharedGrowth, memory_figures
 from concwatch.system.process import Reading
 
 pytestmark = pytest.mark.skipif(not LINUX, reason="only Linux has it")

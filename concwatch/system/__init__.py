@@ -1,1 +1,1 @@
-"""This machine, as this process sees it: samples of processes, by `portable.machine` or psutil; child processes."""
+"""This machine as seen from here: samples of processes, its memory, child processes, local servers."""

@@ -35,7 +35,7 @@ class PsutilFigures:
             raise ProcessLookupError(str(error)) from None
 
     def read(self, now: float) -> dict[str, Any] | None:
-        """Return those of the figures of `concwatch.portable.machine.process_reader.process_figures` that psutil has.
+        """Return those of the figures of `process_reader.process_figures` that psutil has.
 
         None if the process has ended or access is denied.
         """

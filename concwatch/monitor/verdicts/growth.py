@@ -1,7 +1,7 @@
-"""How fast the number of live tasks grows, and which growth is unexplained; `leak_rule` says when it is a leak.
+"""How fast the number of live tasks grows, and which growth is unexplained. `leak_rule` says when it leaks.
 
 Growth is the slope of a least-squares line through the number of live tasks in the last two minutes, with
-Student's 95 % interval. A leak is unexplained growth. It is detected in low-water marks, the fewest live
+Student's 95 % interval. Unexplained growth is detected in low-water marks, the fewest live
 tasks in each window of time: tasks that never end raise them, a burst does not. A higher creation rate also
 means more live tasks (Little's law: live tasks = created per second x mean life). Therefore the rate,
 smoothed over the mean life, is a second regressor beside time, and only growth that time alone explains

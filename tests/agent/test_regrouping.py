@@ -133,3 +133,12 @@ def test_code_that_was_compiled_into_an_installed_package_is_not_the_programs_ow
     assert not is_own("src/python/framework_x/aio/server.pyx.pxi")
     assert is_own("app_x/fast.pyx")
     assert is_own("<string>")
+
+
+def test_the_script_that_python_was_started_with_is_the_programs_own_wherever_it_lies(monkeypatch):
+    script, module = "/env/site-packages/tool_s/run.py", "/env/site-packages/tool_m/__main__.py"
+    for file, spec, own in ((script, None, True), (module, object(), False)):
+        main = types.ModuleType("__main__")
+        main.__file__, main.__spec__ = file, spec
+        monkeypatch.setitem(sys.modules, "__main__", main)
+        assert is_own(file) is own

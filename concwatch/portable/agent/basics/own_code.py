@@ -45,7 +45,15 @@ def is_of(package: str, file: str) -> bool:
 
 
 def _is_installed(file: str) -> bool:
-    return file.startswith((_LIBRARY, *_AGENT, "<frozen")) or any(part in file for part in _PACKAGES)
+    if file.startswith((_LIBRARY, *_AGENT, "<frozen")) or any(part in file for part in _PACKAGES):
+        return not _is_script(file)
+    return False
+
+
+def _is_script(file: str) -> bool:
+    """Return whether Python was started with this file, which is the program's own wherever it lies."""
+    main = sys.modules.get("__main__")
+    return getattr(main, "__file__", None) == file and getattr(main, "__spec__", None) is None
 
 
 def _is_compiled_package(file: str) -> bool:

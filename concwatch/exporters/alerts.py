@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Alert(Struct, frozen=True):
-    """One alert."""
+    """An alert rule of Prometheus."""
 
     name: str
     query: str
@@ -34,7 +34,7 @@ ALERTS = (
     ),
     Alert(
         "ConcwatchStalled",
-        # Not what the alert above says with the line.
+        # Without the loops of which ConcwatchEventLoopBlocked says the line.
         "concwatch_process_stalled_seconds > 30\n"
         "  unless on (job, instance) rate(concwatch_function_blocked_seconds_total[2m]) > 0.25",
         "1m",
@@ -62,7 +62,7 @@ ALERTS = (
     ),
     Alert(
         "ConcwatchQueueGrowing",
-        # A second more, so that no reading is in both.
+        # The extra second keeps the two windows from sharing a reading.
         "min_over_time(concwatch_process_executor_queue_length[5m])\n"
         "  > max_over_time(concwatch_process_executor_queue_length[5m] offset 5m1s)",
         "5m",
@@ -103,7 +103,6 @@ ALERTS = (
         "kills a process.",
     ),
 )
-"""All alerts."""
 
 
 def rules() -> str:

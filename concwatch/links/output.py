@@ -43,7 +43,7 @@ class ProcessOutput:
             self.pause_pipe(fd)
 
     def end(self, ended: Ended) -> None:
-        """Set how it ended."""
+        """Keep how the process ended until the next poll."""
         self._end = ended
 
     def exited(self, status: int) -> None:

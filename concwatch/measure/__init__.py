@@ -1,1 +1,1 @@
-"""Measurements: one worker taken from idle to its end, and what every metric means."""
+"""Measurements of lanes, from idle to their end: `run`, sweeps, experiments, comparisons and `doctor`."""

@@ -31,8 +31,11 @@ from concwatch.system.machine import describe_machine, program_version
 MAX_GROUPS = 50
 """Groups of a process that are recorded: the largest."""
 
-MAX_BLOCKS, MAX_FRAMES = 20, 10
-"""Places of a process that are recorded which blocked loops the most, and frames of each."""
+MAX_BLOCKS = 20
+"""Places of a process that are recorded: those that blocked its loops the longest."""
+
+MAX_FRAMES = 10
+"""Frames that are recorded of each such place."""
 
 CHECK_INTERVAL = GROUPS_INTERVAL = 1.0
 """Seconds between two checks of the file, and between two writes of groups."""
@@ -74,7 +77,7 @@ class Recorder:
         """The value last written of each part of a snapshot."""
         self._events = self._marks = self._blocks = 0
         self._event_lines = self._events_before = 0
-        """The events written so far, and those of the lab that came before the recording of it."""
+        """The lines of events written so far, and how many events the lab had before it was recorded."""
         self._check_due = self._groups_due = 0.0
 
     @property
@@ -163,7 +166,8 @@ class Recorder:
         if due:
             self._groups_due = snapshot.time + GROUPS_INTERVAL
         for index, lane in enumerate(snapshot.lanes):
-            if due if lane.on else self._is_new((index, "ended"), lane.name):  # the last ones stay
+            wanted = due if lane.on else self._is_new((index, "ended"), lane.name)  # the last ones stay
+            if wanted:
                 yield from self._groups_and_blocks(lane, index, time)
         since = snapshot.time - snapshot.elapsed - began  # the start of the lab, in the recording
         for event in snapshot.events.since(self._events):

@@ -1,8 +1,8 @@
 """What psutil tells of processes and of this machine, the same on every system.
 
-psutil takes 11 ms to load: import this module where it is used, and not before the first frame, of which that
-is a twentieth. Code that runs on other hosts has readers of its own (`concwatch.portable.machine`,
-`concwatch.portable.machine.processes`), since nothing can be installed there.
+psutil takes 11 ms to load, a twentieth of the time to the first frame: import this module only where it is
+used. Code that runs on other hosts has readers of its own (`concwatch.portable.machine`), since nothing can be
+installed there.
 """
 
 import os
@@ -19,7 +19,7 @@ _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 
 
 class PsutilFigures:
-    """Reads the figures of one process, each time in 0.08 ms, or 0.25 if it is done once a second.
+    """Reads the figures of one process. A reading takes 0.08 ms, or 0.25 ms if there is only one a second.
 
     Args:
         pid: the process.
@@ -62,7 +62,7 @@ class PsutilFigures:
 
 
 def running(pid: int) -> psutil.Process | None:
-    """Return a running process, which can be told from a later one with its pid; None if there is none."""
+    """Return a running process, which a later one with the same pid does not equal; None if there is none."""
     try:
         process = psutil.Process(pid)
     except (psutil.Error, OSError, ValueError):
@@ -136,7 +136,7 @@ def variable_of(pid: int, name: str) -> str | None:
 
 
 def mapped_files(pid: int) -> list[str]:
-    """Return no files: psutil tells them for this user's processes only, and not on macOS."""
+    """Return the files that a process has mapped: none, because psutil cannot list them on macOS."""
     return []
 
 

@@ -5,7 +5,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -57,9 +57,6 @@ from concwatch.portable.machine.limits import system_limits
 from concwatch.portable.protocol.workloads import FORMS
 from concwatch.portable.worker.collector import MODES
 from concwatch.system.memory import MemoryBudget
-
-if TYPE_CHECKING:
-    pass
 
 WORKLOADS_HELP = "\n".join(f"  {form.syntax:22} {form.what}" for form in FORMS.values())
 

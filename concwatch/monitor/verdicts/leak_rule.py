@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from concwatch.links.agent_messages import ThreadWaits, Waits
 
-LEAST_GROWTH = 180.0
+USUAL_GRACE = 180.0
 """Seconds of growth after which it is called a leak although something may still end it."""
 
-LEAST_CONNECTED = 300.0
+CONNECTED_GRACE = 300.0
 """The same if the number of connections grows as well, because their peers may close them."""
 
 CONNECTED = 0.5
-"""The least number of sockets per task, thread or file from which these are taken for connections."""
+"""Sockets per task, thread or file from which what grows is taken for connections."""
 
 BOUNDED = 0.9
 """Share of tasks that must have a timer, or wait for something that others hold, for them to end by that."""
@@ -29,7 +29,8 @@ FOR_EVER = 600.0
 """Seconds from which a timer is too long to bound the life of a task."""
 
 LIFETIMES = 4.0
-"""How many times the longest timer, or the mean life if known, the growth of such tasks must last."""
+"""How many of the longest timers, or of the mean lives if known, the growth must last; of mean lives, for
+`USUAL_GRACE` at most."""
 
 MAY_END = {
     "tasks": "something else may end them",
@@ -53,8 +54,8 @@ class GracePeriod(NamedTuple):
 
 
 NO_GRACE = GracePeriod(0.0)
-UNKNOWN = GracePeriod(LEAST_GROWTH, "it is not known what they wait for")
-CONNECTIONS = GracePeriod(LEAST_CONNECTED, "sockets grow as well, and their peers may close them")
+UNKNOWN = GracePeriod(USUAL_GRACE, "it is not known what they wait for")
+CONNECTIONS = GracePeriod(CONNECTED_GRACE, "sockets grow as well, and their peers may close them")
 
 
 class Ending(NamedTuple):
@@ -113,9 +114,9 @@ def grace_period(
     elif sockets is not None and sockets >= CONNECTED * rise:
         grace = CONNECTIONS
     elif ending.timer is not None:
-        seconds = max(LEAST_GROWTH, LIFETIMES * ending.timer)
+        seconds = max(USUAL_GRACE, LIFETIMES * ending.timer)
         grace = NO_GRACE if ending.timer >= FOR_EVER else GracePeriod(seconds, "timers may end them")
     else:
-        seconds = min(LEAST_GROWTH, LIFETIMES * mean_life) if mean_life else LEAST_GROWTH
+        seconds = min(USUAL_GRACE, LIFETIMES * mean_life) if mean_life else USUAL_GRACE
         grace = GracePeriod(seconds, MAY_END[what])
     return grace._replace(seconds=max(grace.seconds, longest_life)) if grace.seconds else grace

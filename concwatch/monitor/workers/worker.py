@@ -26,7 +26,7 @@ from concwatch.system.machine import Load
 
 
 class AnatomyAnswer(Struct, frozen=True):
-    """What the worker has answered last when it was asked what a task consists of."""
+    """The worker's last answer to the question what a task consists of."""
 
     found: messages.Anatomy | None = None
     refused: str = ""
@@ -140,8 +140,6 @@ class Worker:
             **self.stats.status(),
         )
 
-    # Time.
-
     def check(self, now: float, start_limit: float) -> None:
         """Update the state by the time limits, and log what is due."""
         self._reports.summarize(now)
@@ -157,10 +155,8 @@ class Worker:
         elif state in ACTIVE:
             self.life.run(stalled=bool(self.stalled_for(now)))
 
-    # Reports.
-
     def receive(self, now: float) -> bool:
-        """Handle what has arrived since the last step, the end last; return whether the worker has ended.
+        """Handle what has arrived since the last step, its end last. Return whether the worker has ended.
 
         Reports of a stopping worker are ignored.
         """

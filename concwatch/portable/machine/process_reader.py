@@ -23,9 +23,14 @@ CLOCK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
-PSS_INTERVAL, PSS_SOON, PSS_CHANGE, PSS_SHARE = 5.0, 1.0, 0.1, 0.005
-"""Seconds between two readings of a process's PSS; after its RSS has changed by that share of it; and the
-share of the time that these readings take at most."""
+PSS_INTERVAL = 5.0
+"""Seconds between two readings of a process's PSS."""
+
+PSS_CHANGE, PSS_SOON = 0.1, 1.0
+"""The share by which RSS must have changed for the next reading to be sooner, and the seconds until then."""
+
+PSS_SHARE = 0.005
+"""The most of the time that these readings take."""
 
 
 class Process(NamedTuple):
@@ -112,8 +117,8 @@ _STATUS_LINES = (
     ("\nVmSize:", _KB), ("\nVmHWM:", _KB), ("\nVmRSS:", _KB), ("\nRssAnon:", _KB), ("\nRssShmem:", _KB),
     ("\nVmPTE:", _KB), ("\nThreads:", 0),
 )  # fmt: skip
-"""How the lines of a process's status begin that are read, in their order, and the length of the unit at the
-end. A zombie has only the last one."""
+"""The beginnings of the lines of a process's status that are read, in their order, and the length of the unit
+at their end. A zombie has only the last line."""
 
 
 def machine_shared_memory() -> int:

@@ -1,1 +1,3 @@
-"""Widgets that know nothing of lanes or the lab, and those that show them."""
+"""Widgets, by what they are part of: `charts`; `lanes`, with their cards and sliders; `tables` of costs,
+groups, blocks and events; `bars` of keys and of the transport at the edges of a screen; and `text`.
+"""

@@ -51,7 +51,7 @@ class Counts:
         self.creation_observer: Optional[Callable[[Any, str], None]] = None
         """Called with each new task and its creating line, if set; then `fast` is not used."""
         self.scanned = self.outcomes = False
-        """Whether a session scans the tasks, and whether it is counted how they end."""
+        """Whether a session scans the tasks, and whether it counts how they end."""
         self.by_name = False
         """Whether tasks that the program has named are grouped by name."""
         self.regrouped: Dict[int, Regrouped] = {}

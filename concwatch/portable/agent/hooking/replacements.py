@@ -43,7 +43,7 @@ def create_task(self, coro, {signature}):
 _CREATION = "(original(self, coro) if {absent} else original(self, coro, {passed}))"
 """Passes on only the keyword arguments that were given; passing None takes 60 ns."""
 
-UNKNOWN = (3, 16)
+UNKNOWN_SINCE = (3, 16)
 """The first version of Python whose ``create_task`` may do more than `_INLINED` does."""
 
 _INLINED = "self._task_factory is None and not self._closed"
@@ -64,7 +64,7 @@ def counting(original: Callable[..., Any]) -> Callable[..., Any]:
         passed = ", ".join([f"{name}={name}" for name in defaults])
         absent = " and ".join([f"{name} is None" for name in defaults])
     creation, debug = _CREATION, "task._source_traceback is not None"
-    if sys.version_info < UNKNOWN and getattr(original, "__module__", "") == "asyncio.base_events":
+    if sys.version_info < UNKNOWN_SINCE and getattr(original, "__module__", "") == "asyncio.base_events":
         inlined = creation.replace("original(self, coro", "tasks.Task(coro, loop=self")
         creation, debug = f"{inlined} if {_INLINED} else {creation}", "self._debug"
     creation = creation.format(absent=absent, passed=passed)

@@ -132,7 +132,7 @@ class Slider(TextLines, can_focus=True):
 
     def track_text(self, width: int) -> Content:
         """Return the track in ``width`` cells; the same object while it looks the same."""
-        # Component classes would each cost one more styled node before the first frame.
+        # Styles are made here: each component class would cost a node before the first frame.
         _, background = self.background_colors
         color = Color.parse(self.color)
         lane = Style(foreground=background + color)

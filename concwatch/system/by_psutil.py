@@ -1,8 +1,8 @@
 """What psutil tells of processes and of this machine, the same on every system.
 
 psutil takes 11 ms to load, a twentieth of the time to the first frame: import this module only where it is
-used. Code that runs on other hosts has readers of its own (`concwatch.portable.machine`), since nothing can be
-installed there.
+used. Code that runs on other hosts has readers of its own (`concwatch.portable.machine`), since nothing can
+be installed there.
 """
 
 import os

@@ -171,7 +171,8 @@ of places within another have at most 5, the most frequent first.
                    NAME, in its queue"``, the function of a task; ``for``: places of the tasks that it waits
                    for; ``inside``: where those wait that have entered the lock or semaphore by ``async
                    with``: who has called ``acquire`` by itself is not known. The last two are absent if
-                   empty, and for trio; the first 2,000 awaited tasks are examined
+                   empty, and for trio; the first 2,000 awaited tasks are examined. ``running``: true if the
+                   tasks there run instead of waiting: they keep their loop busy; absent otherwise
     ``created``    list of places: the lines that created its tasks, as in ``starts``
     ``awaited_by``  list of places: where tasks wait that await tasks of this group
     ``oldest``     object ``age`` (seconds), ``where``, ``start`` (the line that created it, or null) of the
@@ -542,6 +543,8 @@ class WaitPlace(TaskPlace, frozen=True, rename={"for_": "for"}, omit_defaults=Tr
     """Where the tasks that they wait for wait themselves."""
     inside: tuple[TaskPlace, ...] = ()
     """Where those wait that hold the lock or semaphore."""
+    running: bool = False
+    """Whether they run there instead of waiting."""
 
 
 class OldestTask(Struct, frozen=True):

@@ -151,6 +151,32 @@ def test_who_waits_for_what_and_for_whom(monitor, python):
     finish(program)
 
 
+BUSY = """
+import asyncio, time
+async def blocks():
+    await asyncio.sleep(0)
+    time.sleep(600)
+async def main():
+    tasks = [asyncio.create_task(blocks()) for _ in range(2)]
+    await asyncio.sleep(0)
+    print("ready", flush=True)
+    await asyncio.sleep(600)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
+def test_a_task_that_blocks_its_loop_runs_and_does_not_wait(monitor, python):
+    monitor.start(BUSY, python=python)
+    waits = asked(monitor.process(), "blocks", 2)["waits"]
+    assert sorted((wait["tasks"], wait["on"], wait.get("running", False)) for wait in waits) == [
+        (1, "", True),
+        (1, "sleep", False),
+    ]
+    (line,) = [int(wait["where"].rpartition(":")[2]) for wait in waits if wait.get("running")]
+    assert line == 5
+
+
 def test_who_waits_for_what_on_uvloop(monitor):
     program = monitor.start(PROGRAM, "uvloop")
     assert program.stdout.readline() == "ready\n"

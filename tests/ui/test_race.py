@@ -32,6 +32,8 @@ async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places
         await s.sees("enter stops all lanes; then threads, asyncio run alone")
         await s.press("enter")
         await s.until(lambda: isinstance(s.app.screen, RaceScreen), "the race")
+        await s.press("question_mark")
+        assert isinstance(s.app.screen, RaceScreen), "only escape closes it"
         await s.until(lambda: s.app.measurements.race.finished, "the end of the race", limit=120)
         await s.sees("1 asyncio 1.23 KiB", "2 threads 43.1 KiB", "35.0 ×", "R starts another race")
         assert s.lab.fleet.quiet

@@ -40,6 +40,8 @@ async def start(s, tasks):
 async def test_a_sweep_shows_the_curve_of_each_engine_and_what_is_enough():
     async with staged((120, 40)) as s:
         await start(s, "32")
+        await s.press("question_mark")
+        assert isinstance(s.app.screen, SweepScreen), "only escape closes it"
         await s.until(lambda: s.app.measurements.sweep.finished, "the end of the sweep", limit=600)
         await s.sees("threads: 8 at once are enough", "asyncio: throughput rises up to 32 tasks")
         assert s.lab.fleet.quiet

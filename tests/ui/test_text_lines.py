@@ -14,7 +14,7 @@ from concwatch.ui.widgets.tables.cost_table import CostTable
 from concwatch.ui.widgets.tables.event_view import EventLines, EventView
 from concwatch.ui.widgets.text.kept_lines import KeptLines
 from concwatch.ui.widgets.text.table import Column, columns_for, headings
-from concwatch.ui.widgets.text.text_lines import LineWriter, TextLines
+from concwatch.ui.widgets.text.text_lines import LineWriter, TextLines, end_of
 from tests.screen import pilot_of, showing, stage
 
 BASE = Style.parse("#ffffff on #000000")
@@ -57,6 +57,22 @@ def test_a_line_has_exactly_its_width_and_combines_styles():
     ]
     assert parts[:2] == [("a", True, "#ffffff"), ("b", True, "#ff0000")]
     assert parts[2:] == [("c", False, "#ff0000"), (" ", False, "#ffffff")]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "shown"),
+    [
+        ("tmp/leaky_service.py:17", 23, "tmp/leaky_service.py:17"),
+        ("tmp/leaky_service.py:17", 22, "…/leaky_service.py:17"),
+        ("tmp/leaky_service.py:17", 14, "…service.py:17"),
+        ("leaky_service.py 1008", 16, "…service.py 1008"),
+        ("日本/日本語.py:17", 14, "…/日本語.py:17"),
+        ("日本語.py:17", 11, "…本語.py:17"),
+        ("a.py:17", 0, "…"),
+    ],
+)
+def test_the_end_of_a_place_is_kept(text, width, shown):
+    assert end_of(text, width) == shown
 
 
 async def test_only_changed_lines_are_drawn_again(written):

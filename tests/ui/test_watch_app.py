@@ -6,7 +6,14 @@ import pytest
 from msgspec import structs
 
 from concwatch.commands.watching.watch_session import asked_for_input
-from concwatch.links.agent_messages import AgentTick, MallocFigures, MemoryParts, WaitPlace, Waits
+from concwatch.links.agent_messages import (
+    AgentTick,
+    MallocFigures,
+    MemoryParts,
+    TaskPlace,
+    WaitPlace,
+    Waits,
+)
 from concwatch.links.messages import Block, StackFrame, TracedLine, TracedLines
 from concwatch.ui.apps.watch_app import WatchApp
 from concwatch.ui.widgets.charts.chart import Chart
@@ -202,10 +209,21 @@ async def test_requests_and_options_are_sent_to_every_agent(tmp_path):
         await s.press("enter")
         for agent in (s.first, s.second):
             assert ("waits", {"group": 1}) in agent.sent
-            agent.report(Waits(1, 3, 3, (WaitPlace("/srv/app.py:12", 3, "fetch_page"),)))
+            places = (
+                WaitPlace("/srv/app.py:12", 3, "fetch_page"),
+                WaitPlace("/srv/app.py:12", 1, "fetch_page", running=True),
+            )
+            created = (TaskPlace("/srv/app.py:27", 200, "main"),)
+            awaited_by = (TaskPlace("/srv/app.py:30", 1, "main"),)
+            agent.report(Waits(1, 4, 4, places, created=created, awaited_by=awaited_by))
         for _ in range(3):  # figures change at most four times a second
             await s.advance()
-        assert s.table()[2].split()[:6] == ["↳", "6", "fetch_page", "wait", "at", ":12"]
+        assert [" ".join(line.split()) for line in s.table()[2:6]] == [
+            "↳ 6 fetch_page wait at :12",
+            "↳ 2 fetch_page run at :12",
+            "↳ 400 created by main at :27",
+            "↳ awaited by 2 main at :30",
+        ]
         await s.press("enter", "x", "T", "t")
         assert [sent for sent in s.second.sent if sent[0] not in ("rate", "waits")] == [
             ("outcomes", {"on": True}),
@@ -252,6 +270,32 @@ async def test_the_list_of_blocks_replaces_the_groups_and_the_lag_has_marks(tmp_
         assert not charts["chart-rss"].plot.annotations
         await s.press("B")
         assert s.app.screen.query_one(GroupTable).display
+
+
+async def test_places_and_names_that_do_not_fit_keep_their_ends(tmp_path):
+    async with stage(tmp_path, (80, 24)) as s:
+        where = "/srv/a_package/of_services/leaky_service_of_orders.py"
+        frames = (StackFrame("price_of_an_order_with_discounts", f"{where}:1234"),)
+        s.first.report(Block(1, "loop 1", 0.3, stack=frames, own=(0,)))
+        await s.advance()
+        await s.press("B")
+        await s.sees("price_of_an_order_w… …ice_of_orders.py:1234", within=s.app.screen.query_one(BlockTable))
+    async with stage(tmp_path) as s:
+        s.bench.agent(1008, "leaky_service.py")
+        await s.advance()
+        await s.sees("…service.py 1008", within=s.app.screen.query_one(ProcessList))
+
+
+async def test_the_bar_offers_no_keys_of_a_screen_behind_a_dialog(tmp_path):
+    async with stage(tmp_path) as s:
+        await s.press("n")
+        for key in ("M", "o", "m", "a", "question_mark"):
+            await s.sees("? help", "q quit")
+            await s.press(key)
+            await s.sees("esc back")
+            await s.advance()
+            assert s.lines()[-1].split() == ["esc", "back"], key
+            await s.press("escape")
 
 
 MIB = 1 << 20

@@ -73,10 +73,10 @@ def _lines(groups: Groups, name: str) -> tuple[LineCount, ...]:
 
 def _waits(groups: Groups, name: str) -> tuple[WaitPlace, ...]:
     """Return the places of all with how many tasks wait there, the most frequent first."""
-    same: dict[tuple[str, str, str], list[WaitPlace]] = {}
+    same: dict[tuple[str, str, str, bool], list[WaitPlace]] = {}
     for group in groups:
         for place in group.figure(name):
-            same.setdefault((place.where, place.in_, place.on), []).append(place)
+            same.setdefault((place.where, place.in_, place.on, place.running), []).append(place)
     found = [
         WaitPlace(
             where,
@@ -85,8 +85,9 @@ def _waits(groups: Groups, name: str) -> tuple[WaitPlace, ...]:
             on,
             _sums(one for place in places for one in place.for_),
             _sums(one for place in places for one in place.inside),
+            running,
         )
-        for (where, in_, on), places in same.items()
+        for (where, in_, on, running), places in same.items()
     ]
     return tuple(sorted(found, key=lambda place: -place.tasks))
 

@@ -18,12 +18,14 @@ COMPREHENSIONS = (
 def waiting_text(place: WaitPlace, near: str = "") -> str:
     """Return where tasks wait and for what: "list_orders wait at db.py:52 for Semaphore, 5 inside: …".
 
+    Tasks that run are said to run: "handle runs at :20".
+
     Args:
-        place: where they wait.
+        place: where they wait, or run.
         near: a file that is not repeated.
     """
-    verb = "waits" if place.tasks == 1 else "wait"
-    text = f"{place.in_} {verb} at {_place_text(place.where, near)}".strip()
+    verb = "run" if place.running else "wait"
+    text = f"{place.in_} {verb}{'s' if place.tasks == 1 else ''} at {_place_text(place.where, near)}".strip()
     if place.on:
         text += f" for {place.on}"
     if place.inside:
@@ -47,14 +49,28 @@ def places_text(places: Iterable[TaskPlace], near: str = "") -> str:
         places: where they are.
         near: a file that is not repeated.
     """
-    texts = []
-    for place in places:
-        name = place.in_
-        for end in COMPREHENSIONS:
-            name = name.removesuffix(end)
-        where = _place_text(place.where, near)
-        texts.append(f"{format_count(place.tasks)} {name}".rstrip() + (f" at {where}" if where else ""))
-    return ", ".join(texts)
+    return ", ".join(f"{format_count(place.tasks)}{_in_and_at(place, '', near)}" for place in places)
+
+
+def created_text(places: Iterable[TaskPlace], near: str = "") -> str:
+    """Return how many tasks were created where: "403 created by main at :27, 5 created by boot at :9".
+
+    Args:
+        places: the lines that created them.
+        near: a file that is not repeated.
+    """
+    return ", ".join(
+        f"{format_count(place.tasks)} created{_in_and_at(place, ' by', near)}" for place in places
+    )
+
+
+def _in_and_at(place: TaskPlace, by: str, near: str) -> str:
+    """Return the function and the line of a place, as far as they are known: " by main at :27"."""
+    name = place.in_
+    for end in COMPREHENSIONS:
+        name = name.removesuffix(end)
+    where = _place_text(place.where, near)
+    return (f"{by} {name}" if name else "") + (f" at {where}" if where else "")
 
 
 def _file(where: str) -> str:

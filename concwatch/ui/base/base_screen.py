@@ -5,10 +5,11 @@ from typing import Any, TypeVar
 from textual import on
 from textual.app import App
 from textual.await_complete import AwaitComplete
-from textual.events import Resize
+from textual.events import Resize, ScreenResume, ScreenSuspend
 from textual.screen import Screen
 
 from concwatch.ui.base.keyboard import Keyboard, finish
+from concwatch.ui.widgets.bars.key_bar import KeyBar
 from concwatch.ui.widgets.text.text_lines import ClickableLines
 
 Result = TypeVar("Result")
@@ -51,6 +52,13 @@ class BaseScreen(Screen[Result]):
         event.stop()
         await finish(event.action())
         self.show_changes()
+
+    @on(ScreenSuspend)
+    @on(ScreenResume)
+    def _show_whose_keys(self, event: ScreenSuspend | ScreenResume) -> None:
+        """Offer the keys of this screen only while no other one is in front."""
+        for bar in self.query(KeyBar):
+            bar.set_behind(isinstance(event, ScreenSuspend))
 
     def on_resize(self, event: Resize, /) -> None:
         """Ignore an outdated size; the current one is reported too."""

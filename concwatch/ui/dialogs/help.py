@@ -42,7 +42,7 @@ KEY_CELLS = 13
 """The width of the column of keys."""
 
 READING: list[BindingType] = [
-    Binding("escape,question_mark,q,d", "dismiss(None)", show=False),
+    Binding("escape,q,d", "dismiss(None)", show=False),
     Binding("s", "app.save_picture", show=False),
 ]
 """The keys of a dialog that only shows text."""
@@ -128,6 +128,8 @@ def _sentence(text: str) -> str:
 
 class HelpScreen(ReadDialog):
     """Shows what mouse and keys do, and a glossary. A click on a key does what it does."""
+
+    BINDINGS = [Binding("question_mark", "dismiss(None)", show=False)]
 
     def __init__(self, what: str, keys: KeyRows, words: Rows = WORDS, mouse: str = "") -> None:
         """Create the help of a screen that shows ``what``."""

@@ -79,7 +79,7 @@ class _Waits:
 
     def __init__(self, group: CountedGroup) -> None:
         self._group = group
-        self.places: Dict[Tuple[str, str, str], _WaitPlace] = {}
+        self.places: Dict[Tuple[str, str, str, bool], _WaitPlace] = {}
         self.examined = self.timed = 0
         self.until = 0.0
         self.awaited_by: Dict[Place, int] = {}
@@ -120,7 +120,8 @@ class _Waits:
         if any(self._is_ours(one, one.get_coro()) for one in awaited):
             _count(self.awaited_by, place)
         if ours:
-            self._add_place(wait, place, awaited)
+            running = wait.end is None and getattr(coro, "cr_running", False) is True
+            self._add_place(wait, place, awaited, running)
             left = timer(wait, now)
             del wait  # it refers to what the task waits for
             self._add_timer(id(task), left)
@@ -135,10 +136,10 @@ class _Waits:
         if left is None:
             self._wakers.add_unknown()
 
-    def _add_place(self, wait: Wait, place: Place, awaited: List[Any]) -> None:
+    def _add_place(self, wait: Wait, place: Place, awaited: List[Any], running: bool = False) -> None:
         self.examined += 1
         on, owner = wait.on(self._pools)
-        key = (*place, on)
+        key = (*place, on, running)
         if key not in self.places and len(self.places) >= MAX_DISTINCT:
             return
         found = self.places.setdefault(key, _WaitPlace())
@@ -200,8 +201,14 @@ class _Waits:
             "wakeable": self._wakers.wakeable(self._is_released),
             **({"timed": self.timed, "until": round(self.until, 3)} if self.timed else {}),
             "waits": [
-                {"where": where, "in": inside, "on": on, **self._details(place)}
-                for (where, inside, on), place in ranked
+                {
+                    "where": where,
+                    "in": inside,
+                    "on": on,
+                    **self._details(place),
+                    **({"running": True} if running else {}),
+                }
+                for (where, inside, on, running), place in ranked
             ],
             "created": _ranked(dict(starts)),
             "awaited_by": _ranked(self.awaited_by),

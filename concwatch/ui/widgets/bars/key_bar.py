@@ -27,6 +27,10 @@ class Key(Struct, frozen=True):
         return len(self.key) + 1 + len(self.label) + GAP
 
 
+BEHIND = (Key("esc", "back", ""),)
+"""What the bar shows while a dialog is in front, whose keys the dialog itself describes."""
+
+
 class HelpKey(Struct, frozen=True):
     """A key in the help."""
 
@@ -54,18 +58,24 @@ class KeyBar(ClickableLines):
     def __init__(self, keys: Sequence[Key], press: Callable[[str], object]) -> None:
         """Create a bar of ``keys``, the most important first; ``press`` is called with the name of one."""
         super().__init__()
-        self._keys, self._press = keys, press
+        self._keys, self._press, self._behind = keys, press, False
 
     def show(self, keys: Sequence[Key]) -> None:
         """Show other keys."""
         self._keys = keys
         self.update_lines()
 
+    def set_behind(self, behind: bool) -> None:
+        """Say whether another screen is in front, which these keys do not act on."""
+        self._behind = behind
+        self.update_lines()
+
     def cell_rows(self, width: int) -> Sequence[Sequence[Cell]]:
         """Return the keys that fit into ``width`` cells."""
-        room = width + GAP - sum(key.width for key in self._keys if key.always)
+        keys = BEHIND if self._behind else self._keys
+        room = width + GAP - sum(key.width for key in keys if key.always)
         cells: list[Cell] = []
-        for key in self._keys:
+        for key in keys:
             if not key.always:
                 room -= key.width
             if key.always or room >= 0:

@@ -18,13 +18,13 @@ from concwatch.portable.protocol.units import (
 )
 from concwatch.ui.widgets.lanes.lane_card import MARKS
 from concwatch.ui.widgets.lanes.sidebar import Sidebar
-from concwatch.ui.widgets.text.text_lines import Cell, ClickableLines, assemble, call
+from concwatch.ui.widgets.text.text_lines import Cell, ClickableLines, assemble, call, end_of
 
 ALL = -1
 """The number that selects all processes together."""
 
-LIVE, RSS = 7, 10
-"""The widths in cells of the columns of numbers."""
+MARK, LIVE, RSS = 3, 7, 10
+"""The widths in cells of the marks before a name, and of the columns of numbers."""
 
 LEAST_SHARED = 1 << 20
 """The bytes of shared memory from which on they are shown: a lock of ``multiprocessing`` takes a page."""
@@ -177,7 +177,8 @@ class ProcessList(ClickableLines, can_focus=True):
             state, style = MARKS[lane.status.state]
             tasks = "" if lane.sample.live is None else format_short(lane.live)
             memory = "" if lane.sample.rss is None else format_bytes(lane.sample.rss)
-            name = (lane.name, f"bold {colors[number]}" if lane.on else "$dim")
+            room = max(0, width - LIVE - RSS - MARK)
+            name = (end_of(lane.name, room), f"bold {colors[number]}" if lane.on else "$dim")
             lines.append(line(number, colors[number], tasks, memory, (f"{state[0]} ", style), name))
             lines += [
                 (Cell(width, assemble((f"{INDENT}{row}", "$warning"))),)

@@ -7,7 +7,7 @@ from textual.content import Content
 from concwatch.monitor.groups.ranking import MergedGroup
 from concwatch.monitor.metrics.group_status import GROUP_METRICS
 from concwatch.monitor.metrics.metric import GroupColumn, Metric
-from concwatch.monitor.verdicts.waits import places_text, waiting_text
+from concwatch.monitor.verdicts.waits import created_text, places_text, waiting_text
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import (
     UNKNOWN,
@@ -131,15 +131,15 @@ class GroupTable(PlaceTable[MergedGroup]):
             )
             for place in group.waits[:WAIT_LINES]
         ]
-        around = (("created", group.created_at), ("awaited", group.awaited_by))
+        count, _, created = created_text(group.created_at, group.file).partition(" ")
+        awaited = places_text(group.awaited_by, group.file)
+        around = ((count, "bold", created), ("awaited", "$dim", awaited and f"by {awaited}"))
         return [
             *left,
             *waits,
             *(
-                Content.assemble(
-                    ("   ↳ ", "$dim"), (f"{what:>9}", "$dim"), f" by {places_text(places, group.file)}"
-                )
-                for what, places in around
-                if places
+                Content.assemble(("   ↳ ", "$dim"), (f"{start:>9}", style), f" {text}")
+                for start, style, text in around
+                if text
             ),
         ]

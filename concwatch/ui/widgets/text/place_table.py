@@ -7,7 +7,7 @@ from msgspec import Struct
 from textual.content import Content
 
 from concwatch.ui.widgets.text.table import Column, Row, Table, columns_for, headings
-from concwatch.ui.widgets.text.text_lines import Cell, assemble, call
+from concwatch.ui.widgets.text.text_lines import Cell, assemble, call, end_of
 
 
 class Places(Struct, Generic[Row], frozen=True):
@@ -90,9 +90,11 @@ class PlaceTable(Table, Generic[Row]):
         for number, row in enumerate(rows[first : first + kept], first):
             name, style, place = self.describe(row)
             mark = "▌" if number == chosen else " "
+            text = assemble((mark, "$accent"), (name, style))
             line = [
-                Cell(names, assemble((mark, "$accent"), (name, style)), call(self._select, number)),
-                Cell(room - names, assemble((place, "$dim"))),
+                Cell(max(0, names - 1), text, call(self._select, number)),
+                Cell(min(1, names)),
+                Cell(room - names, assemble((end_of(place, room - names), "$dim"))),
             ]
             for column in shown:
                 text = assemble((column.text(row), style if column.title == places.sorted_by else ""))

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Self, TypeVarTuple, Unpack
 
 from msgspec import Struct
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual import on
@@ -25,6 +26,18 @@ def assemble(*parts: str | tuple[str, str]) -> Content:
     A line whose cells have the same objects as before has not changed, and is not assembled again.
     """
     return Content.assemble(*parts)
+
+
+def end_of(text: str, width: int) -> str:
+    """Return ``text``, such as a place or a name with a number, in at most ``width`` cells.
+
+    If it is longer, its start is replaced with ``…``, with the rest of a folder: ``…/views.py:12``.
+    """
+    if cell_len(text) <= width:
+        return text
+    while text and cell_len(text) >= width:
+        text = text[1:]
+    return f"…{text[max(0, text.find('/')) :]}"
 
 
 class LineWriter:

@@ -278,8 +278,8 @@ def why_too_many(
     for group in [local] if together else [[engine] for engine in local]:
         demands = [tried_demand(engine, settings, found_limits, trials.get(engine.name)) for engine in group]
         sure = all(demand.measured for demand in demands)
-        found = forecast(tasks, demands, room.room * (REFUSED if sure else 1.0), bound=room.bound)
-        if not found.fits:
+        if not forecast(tasks, demands, room.room * (REFUSED if sure else 1.0), bound=room.bound).fits:
+            found = forecast(tasks, demands, room.room, bound=room.bound)
             names = " and ".join(engine.name for engine in group)
             each = " each" if len(group) > 1 else ""
             return (

@@ -112,9 +112,9 @@ def command(
 
     Without NAME, this lists the shipped demos. FILE.py is a demo of your own; its code is run.
 
-    The demo is shown on the terminal unless --out, --format, --size or --all is given. With --screen, or
-    without one of these, files are written only if --out or --format is given. Each step is printed as a
-    line. The exit status is 1 if a step fails.
+    The demo is shown on the terminal unless --out, --format, --size or --all is given. On the terminal,
+    files are written only with --out or --format. Each step is printed as a line. The exit status is 1 if a
+    step fails.
     """
     try:
         if name is None and not every:

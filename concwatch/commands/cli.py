@@ -18,7 +18,7 @@ from concwatch.commands.basics.options import (
     options,
 )
 from concwatch.commands.group import Commands
-from concwatch.commands.screens.screen import ALTERNATIVE, ScreenOptions, open_screen
+from concwatch.commands.screens.screen import ADVICE, ScreenOptions, open_screen
 from concwatch.hosts.host import Host
 from concwatch.monitor.workers.catalog import SHOWN, Engine
 from concwatch.system.machine import program_version
@@ -74,7 +74,7 @@ def main(
         gc.enable()  # `concwatch.__main__` disables it; the screen enables it after its first frame
         _refuse_options(ctx)
         return
-    check_display(ALTERNATIVE)
+    check_display(ADVICE)
     display = Display()
     tasks = tasks or {}
     hosts, dask = connect_hosts(host, cluster)

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.core import augment_usage_errors
 
 from concwatch.commands.basics import configuration
 from concwatch.commands.basics.completion import VARIABLE
@@ -160,9 +161,14 @@ def _exit_on_broken_pipe() -> Iterator[None]:
 
 
 def is_run(ctx: click.Context, args: Sequence[str]) -> bool:
-    """Return whether the arguments run the command itself, not a subcommand and not its help."""
+    """Return whether the arguments run the command itself, not a subcommand and not its help.
+
+    Raises:
+        click.UsageError: an option is unknown or has no value; its context is that of the command.
+    """
     if not args:  # parsing nothing would delay the first frame by a third of a millisecond
         return True
-    _, rest, order = ctx.command.make_parser(ctx).parse_args(list(args))
+    with augment_usage_errors(ctx):
+        _, rest, order = ctx.command.make_parser(ctx).parse_args(list(args))
     subcommand = bool(rest) and isinstance(ctx.command, click.Group)
     return not subcommand and not any(option.is_eager for option in order)

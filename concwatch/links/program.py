@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
 from concwatch.portable.machine.spawn import Terminator
-from concwatch.system.child import describe_exit, explain_start_error, shell_status
+from concwatch.portable.protocol.text import plain
+from concwatch.system.child import describe_exit, error_line, explain_start_error, shell_status
 from concwatch.system.local_processes import is_running, process_table, running
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 TERMINATION_TIMEOUT = 5.0
 """Seconds that a program may take to exit after SIGTERM."""
+
+TAIL = 4096
+"""Bytes at the end of a program's output in which something is looked for."""
 
 
 class StartedProgram(ABC):
@@ -42,6 +46,10 @@ class StartedProgram(ABC):
     def exit_status(self) -> int:
         """Its exit status as a shell reports it: 128 plus the signal that killed it."""
         return shell_status(self.status or 0)
+
+    def last_line(self) -> str:
+        """Return the line of its output that explains its exit; empty if that is not kept in a file here."""
+        return ""
 
     def describe_exit(self) -> str:
         """Return how it ended, in words."""
@@ -99,6 +107,7 @@ class Program(StartedProgram):
             raise ValueError(f'"{command[0]}": {explain_start_error(error)}') from None
         self._terminator = None if keep else Terminator(self.pid)
         self._background = background
+        self._output = output if background and isinstance(output, int) else None
         self._group = self.pid if background else os.getpgrp()
         self._below: dict[int, psutil.Process] = {}
 
@@ -116,6 +125,13 @@ class Program(StartedProgram):
             if terminator is not None:
                 terminator.release()
         return status
+
+    def last_line(self) -> str:
+        """Return the line of its output that explains its exit; empty if that is not kept in a file here."""
+        if self._output is None:
+            return ""
+        start = max(0, os.fstat(self._output).st_size - TAIL)
+        return plain(error_line(os.pread(self._output, TAIL, start).decode(errors="replace")))
 
     def family(self) -> Collection[int]:
         """Return the pids of its process and of all running descendants, including orphaned ones."""

@@ -9,12 +9,15 @@ from typing import Self
 from concwatch.measure.run import EngineResult
 from concwatch.monitor.metrics.metrics import BY_NAME, measured_metrics
 from concwatch.monitor.metrics.unit import Unit
-from concwatch.monitor.workers.catalog import AT, CATALOG, find_engines
-from concwatch.portable.protocol.text import flat, suggest
+from concwatch.monitor.workers.catalog import AT, CATALOG, LISTED_BY, find_engines
+from concwatch.portable.protocol.text import flat, unknown_name
 from concwatch.portable.protocol.units import format_exactly
 
 EXPECTABLE = {metric.name: metric for metric in measured_metrics()}
 """The metrics that can be expected of an engine."""
+
+METRICS_LISTED_BY = "concwatch metrics"
+"""The command that lists the metrics."""
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -41,13 +44,16 @@ class MetricExpectation:
     """In the unit of the metric: bytes, seconds, tasks, tasks per second."""
 
     @classmethod
-    def parse(cls, text: str, form: str, metrics_of: Callable[[str], Mapping[str, Unit]]) -> Self:
+    def parse(
+        cls, text: str, form: str, metrics_of: Callable[[str], Mapping[str, Unit]], listed_by: str = ""
+    ) -> Self:
         """Parse ``SUBJECT.METRIC OP VALUE``, or ``METRIC OP VALUE``.
 
         Args:
             text: the expectation as written.
             form: the expected form, for the error message.
             metrics_of: returns the units of a subject's metrics by name; empty if there is no such subject.
+            listed_by: the command that lists the metrics, which an error names instead of them.
 
         Raises:
             ValueError: one line that names what is wrong and what was expected.
@@ -67,7 +73,7 @@ class MetricExpectation:
         if not parts["value"].strip():
             raise ValueError(f"{quoted} has no value; expected {form}")
         try:
-            check_one_of("metric", metric, units, metric[:40].replace("-", "_"))
+            check_one_of("metric", metric, units, metric[:40].replace("-", "_"), listed_by)
             check_one_of("comparison", parts["op"], COMPARISONS)
             value = units[metric].parse(parts["value"].strip())
         except ValueError as error:
@@ -95,12 +101,11 @@ class MetricExpectation:
         return {"expect": self.text, **subject, **found, "holds": self.holds(measured)}
 
 
-def check_one_of(what: str, word: str, known: Collection[str], spelt: str = "") -> None:
-    """Raise a ValueError, in one line, unless ``word`` is in ``known``; suggest the nearest to ``spelt``."""
+def check_one_of(what: str, word: str, known: Collection[str], spelt: str = "", listed_by: str = "") -> None:
+    """Raise the ValueError of `unknown_name` unless ``word`` is in ``known``."""
     if word not in known:
         spelt = spelt or word[:40]
-        near = suggest(spelt, known) if spelt.isidentifier() else ""
-        raise ValueError(f'unknown {what} "{word[:40]}"; expected one of {", ".join(known)}{near}')
+        raise ValueError(unknown_name(what, word, known, listed_by, spelt if spelt.isidentifier() else ""))
 
 
 class Expectation(MetricExpectation):
@@ -151,13 +156,13 @@ def parse_expectation(text: str) -> Expectation:
         ValueError: one line that names what is wrong and what was expected.
     """
     form = 'ENGINE.METRIC OP VALUE, such as "asyncio.rss_per_task < 2KiB"'
-    return Expectation.parse(text, form, _metrics_of)
+    return Expectation.parse(text, form, _metrics_of, METRICS_LISTED_BY)
 
 
 def _metrics_of(engine: str) -> dict[str, Unit]:
     if not engine:
         return {}
-    check_one_of("engine", engine.partition(AT)[0], [row.name for row in CATALOG])
+    check_one_of("engine", engine.partition(AT)[0], [row.name for row in CATALOG], listed_by=LISTED_BY)
     return {name: metric.unit for name, metric in EXPECTABLE.items()}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from concwatch.measure.expect import MetricExpectation
+from concwatch.measure.expect import METRICS_LISTED_BY, MetricExpectation
 from concwatch.monitor.metrics.group_status import GROUP_METRICS, GroupFigures, GroupStatus
 from concwatch.monitor.metrics.metric import Metric, combined_value
 from concwatch.monitor.metrics.metrics import LaneSnapshot
@@ -14,6 +14,7 @@ from concwatch.monitor.metrics.snapshot import Snapshot
 from concwatch.monitor.metrics.unit import COUNT
 from concwatch.monitor.verdicts.events import KINDS, WITHDRAWN
 from concwatch.monitor.verdicts.waits import place_json, waits_json
+from concwatch.portable.protocol.text import flat
 
 METRICS = {row.name: row for row in (*GROUP_METRICS, *PROCESS_METRICS)}
 """The metrics that an expectation can name; those of whole processes first count for the program."""
@@ -192,4 +193,5 @@ def parse_watch_expectation(text: str) -> WatchExpectation:
             **{name: row.unit for name, row in METRICS.items() if name in OF_GROUPS or not group},
             **(dict.fromkeys(KINDS, COUNT) if group == EVENTS else {}),
         },
+        "" if flat(text).startswith(f"{EVENTS}.") else METRICS_LISTED_BY,
     )

@@ -30,10 +30,8 @@ def read_columns(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in COLUMNS:
-            raise ValueError(
-                f'unknown column "{name[:40]}"; expected some of {",".join(COLUMNS)}'
-                f"{suggest(name[:40], COLUMNS)}"
-            )
+            near = suggest(name[:40], COLUMNS) or ";"
+            raise ValueError(f'unknown column "{name[:40]}"{near} expected some of {",".join(COLUMNS)}')
     return tuple(dict.fromkeys((*COLUMNS[:2], *names)))
 
 

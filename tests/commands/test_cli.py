@@ -24,8 +24,8 @@ RUN = ("run", "asyncio", "--tasks", "5")
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
-        ('unknown command "rum"; expected one of attach, compare, completion', ("rum",)),
-        ('unknown engine "x y"; expected one of threads, pool, asyncio, uvloop', ("engines", "x\ny")),
+        ('unknown command "rum"; did you mean "run"? expected one of attach, compare, completion', ("rum",)),
+        ('unknown engine "x y"; "concwatch engines" lists all', ("engines", "x\ny")),
         ("name one or more engines: threads, pool", ("run", "--tasks", "5")),
         ("Missing option '--tasks'", ("run", "asyncio")),
         ("Option '--tasks' requires an argument", ("run", "asyncio", "--tasks")),
@@ -36,7 +36,8 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ('"-5" is not a number of tasks; expected a whole number', ("run", "asyncio", "--tasks", "-5")),
         ('"5,10,5" has a number of tasks twice', ("run", "asyncio", "--tasks", "5,10,5")),
         ('"0" is not a number of runs; expected a whole number from 1 to 100', (*RUN, "--repeats", "0")),
-        ('unknown workload "slep:3"; expected one of churn[:RATE/s]', (*RUN, "--workload", "slep:3")),
+        ('unknown workload "slep:3"; did you mean "sleep"? expected one of churn[:RATE/s]',
+         (*RUN, "--workload", "slep:3")),
         ('--arg has no effect on the workload "hold", only on module:function',
          (*RUN, "--workload", "hold", "--arg", "x")),
         ('--arg has no effect on the workload "nop", only on module:function',
@@ -44,19 +45,22 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ("an argument cannot contain a null character",
          (*RUN, "--workload", "jobs:fetch", "--arg", "a\0b")),
         ('"nan" is not a time; expected seconds from 0 to 86,400', (*RUN, "--seconds", "nan")),
-        ('unknown collector mode "frozn"; expected one of default, frozen, off', (*RUN, "--gc", "frozn")),
+        ('unknown collector mode "frozn"; did you mean "frozen"? expected one of default, frozen, off',
+         (*RUN, "--gc", "frozn")),
         ("a pool of 0 threads runs nothing; it may have 1 to", (*RUN, "--pool-threads", "0")),
         ('"101%" is not a size; expected a positive number of bytes', (*RUN, "--max-memory", "101%")),
         ('"9PiB" is more memory than this machine has (', (*RUN, "--max-memory", "9PiB")),
         ("--chart and --json both print on standard output", (*RUN, "--chart", "--json")),
         ("--columns cannot be used with --chart", ("export", "x", "--chart", "--columns", "rss")),
-        ('unknown engine "uvlop"; expected one of', ("--engines", "asyncio,uvlop")),
+        ('unknown engine "uvlop"; did you mean "uvloop"? "concwatch engines" lists all',
+         ("--engines", "asyncio,uvlop")),
         ('"asyncio" is not ENGINE=N, such as "asyncio=10k', ("--tasks", "asyncio")),
         ('"asyncio=5,asyncio=6" names asyncio twice', ("--tasks", "asyncio=5,asyncio=6")),
         ('"2M" is too many; expected at most 1,000,000', ("--tasks", "asyncio=2M")),
         ('"inf" is not a rate; expected samples per second from 0.5 to 50', ("--rate", "inf")),
         ('"1s" is not a time window; expected 15 s to 8 h', ("--window", "1s")),
-        ('unknown theme "solarised-dark"; expected one of ansi-dark', ("--theme", "solarised-dark")),
+        ('unknown theme "solarised-dark"; did you mean "solarized-dark"? expected one of ansi-dark',
+         ("--theme", "solarised-dark")),
         (f'"{__file__}" is not a folder, and no folder can be created there', ("--screenshots", __file__)),
         ('"65536" is not a port; expected a number from 0 (any free port)', ("serve", "--port", "65536")),
         ("the host is empty; give a name or an address", ("serve", "--host", "")),
@@ -64,14 +68,18 @@ RUN = ("run", "asyncio", "--tasks", "5")
         ("cannot listen on 192.0.2.1, port 0 (", ("serve", "--host", "192.0.2.1", "--port", "0")),
         ('"9" is not a scale; expected a number from 0.25 to 8', ("export", "x", "--scale", "9")),
         ('"0" is not a speed; expected a number from 0.1 to 100', ("replay", "x", "--speed", "0")),
-        ('unknown format "jpg"; expected one of svg', ("demo", "small", "--format", "jpg")),
+        ('unknown format "jpg"; did you mean "png"? expected one of svg',
+         ("demo", "small", "--format", "jpg")),
         ("the screen needs a terminal on standard input", ()),
+        ("the screen needs a terminal on standard input", ("watch", "--", "true")),
+        ("no process with PID 4194304", ("attach", "4194304")),
+        ("Option '--json' requires an argument. (see concwatch attach --help)", ("attach", "1", "--json")),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_one_line_naming_it_and_what_is_expected(message, arguments):
     line = refused(*arguments)
     assert line.startswith(message)
-    assert line.endswith(" --help)") or not arguments
+    assert line.endswith((" --help)", 'use "concwatch run"', "add --log - or --json FILE"))
 
 
 @pytest.mark.real

@@ -157,9 +157,12 @@ def test_the_default_file_is_in_the_users_configuration_folder(tmp_path, monkeyp
         (b"\n\nrate =", "not TOML: "),
         (b"# fine\n\n# caf\xe9\n", "not TOML: not UTF-8 (at line 3)"),
         (b"x = " + b"[" * 5_000, "not TOML"),
-        (b"[rnu]\ntasks = 5", 'unknown table "rnu"; expected one of screen, attach, compare'),
+        (b"[rnu]\ntasks = 5", 'unknown table "rnu"; did you mean "run"? expected one of screen, attach'),
         (b"run = 5", "run is not a table; options stand below a line [run]"),
-        (b"[run]\nmax-memry = 5", '[run] unknown option "max-memry"; expected one of tasks'),
+        (
+            b"[run]\nmax-memry = 5",
+            '[run] unknown option "max-memry"; did you mean "max-memory"? expected one of tasks',
+        ),
         (b"[run]\nhelp = true", '[run] unknown option "help"'),
         (b"[run]\ntasks = -1", '[run] tasks: "-1" is not a number of tasks'),
         (b"[run]\ntasks = 0x" + b"f" * 5_000, "[run] tasks has too many digits"),
@@ -182,7 +185,7 @@ def test_an_invalid_file_is_refused_with_one_line_naming_it_and_what_is_expected
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("MAX_MEMRY", "5", 'unknown option "max-memry"; expected one of tasks'),
+        ("MAX_MEMRY", "5", 'unknown option "max-memry"; did you mean "max-memory"? expected one of tasks'),
         ("TASKS", "x\ny", '"x y" is not a number of tasks'),
         ("TRACE", "maybe", "'maybe' is not a valid boolean"),
         ("EXPECT", "asyncio.failed <= 0; asyncio", '"asyncio" is not an expectation'),
@@ -224,8 +227,7 @@ def test_errors_in_other_tables_do_not_stop_a_command_and_settings_lists_them(fi
     env = {"CONCWATCH_RUNS_TASKS": "5"}  # every command warns of a variable of an unknown command
     unknown, *wrong = settings(env, 2)["problems"]
     assert [line.split('"')[0] for line in wrong] == [f"{file}: [screen] rate: ", f"{file}: [run] tasks: "]
-    assert unknown.startswith('CONCWATCH_RUNS_TASKS: unknown command "runs"; expected one of screen, ')
-    assert unknown.endswith('did you mean "run"?')
+    assert unknown.startswith('CONCWATCH_RUNS_TASKS: unknown command "runs"; did you mean "run"? expected ')
     assert invoke("figures", env=env).stderr == f"concwatch: warning: {unknown}\n"
     assert configured(settings(status=2))["CONCWATCH_SCREEN_ENGINES"] == ("pool", "file")
 

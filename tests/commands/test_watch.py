@@ -403,6 +403,17 @@ def test_q_on_the_screen_asks_the_program_to_stop_and_waits_until_it_has(keys, a
     screen.press(keys[1:])
     assert screen.status() == 5
     assert screen.output() == [*["SIGINT", "SIGTERM"][: len(keys)], "cleaned up", ""]
+    assert b": exited with status 5; its output is in " in screen.shown
+
+
+@pytest.mark.parametrize("key", [b"q", b"\x03"])
+def test_a_program_that_dies_of_the_signal_for_q_was_stopped_not_killed(key, app, tmp_path):
+    screen = OnScreen(app, tmp_path, ("SIGTERM", "SIGTERM"))
+    screen.read_until(b"app.py", screen.ready.exists)
+    screen.press(key)
+    assert screen.status() == -signal.SIGINT
+    assert b": stopped; its output is in " in screen.shown
+    assert b"killed by" not in screen.shown.split(b": stopped")[1]
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1"])

@@ -268,6 +268,19 @@ def test_processes_that_outlive_the_program_are_terminated(app):
     assert not alive(orphan)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "reason"),
+    [(LIMIT, "exited with status 1: ValueError: not \ufffd[31mred"), (0.0, "exited with status 1")],
+    ids=["soon", "later"],
+)
+def test_a_program_that_fails_soon_says_why(seconds, reason, app, monkeypatch):
+    monkeypatch.setattr(watching, "AT_START", seconds)
+    with watched(sys.executable, app("raise ValueError('not \\x1b[31mred')")) as program:
+        program.wait_for_end()
+        assert program.lanes[0].current.reason == reason
+        assert program.watching.events.since(0)[-1].text == reason
+
+
 CELERY = """
     import os
     from celery import Celery

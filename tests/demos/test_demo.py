@@ -491,7 +491,7 @@ def test_an_invalid_demo_file_is_a_one_line_error(tmp_path, text, expected):
         (("modles",), 'did you mean "models"?'),
         (("none.py",), 'none.py" cannot be read (No such file or directory)'),
         (("models", "--all"), "NAME and --all cannot be combined"),
-        (("models", "--format", "pgn"), 'unknown format "pgn"; expected one of svg, png, gif; d'),
+        (("models", "--format", "pgn"), 'unknown format "pgn"; did you mean "png"? expected one of svg'),
         (("models", "--size", "80"), '"80" is not a size; expected columns and rows'),
         (("models", "--size", "80x24", "--screen"), "--screen cannot be used with --size or --all"),
         (("models", "--screen"), "--screen: the screen needs a terminal"),
@@ -574,15 +574,27 @@ def test_a_signal_ends_the_demo_and_its_workers_and_keeps_earlier_files(tmp_path
     assert [path.read_text() for path in (tmp_path / "out").iterdir()] == ["earlier"]
 
 
-def on_terminal(folder: Path, script: str) -> Terminal:
+SAVED = ("--out=out", "--format=svg,gif", "--screen", "--force")
+
+
+def on_terminal(folder: Path, script: str, *options: str) -> Terminal:
     (folder / "mine.py").write_text(f"async def play(stage):\n{script}")
-    options = (f"--out={folder / 'out'}", "--format=svg,gif", "--screen", "--force")
-    return Terminal("-m", "concwatch", "demo", str(folder / "mine.py"), *options)
+    code = f"import os; os.chdir({str(folder)!r}); from concwatch.__main__ import main; main()"
+    return Terminal("-c", code, "demo", "mine.py", *options)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("options", [(), ("--screen",)])
+def test_a_demo_on_the_screen_writes_files_only_if_asked(options, tmp_path):
+    with on_terminal(tmp_path, "    await stage.shot('on')\n", *options) as terminal:
+        assert terminal.wait_exit() == 0
+        assert " 1  shot on" in terminal.text()
+    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["mine.py"]
 
 
 @pytest.mark.real
 def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterwards(tmp_path):
-    with on_terminal(tmp_path, WAITING) as terminal:
+    with on_terminal(tmp_path, WAITING, *SAVED) as terminal:
         terminal.until(lambda: "Play along" in terminal.text(), "the demo started")
         terminal.resize(100, 30)
         terminal.type("3+")
@@ -597,7 +609,7 @@ def test_a_demo_on_the_screen_accepts_the_users_keys_and_prints_its_steps_afterw
 
 @pytest.mark.real
 def test_quitting_a_demo_on_the_screen_fails_and_leaves_no_worker(tmp_path):
-    with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}") as terminal:
+    with on_terminal(tmp_path, f"    await stage.switch('asyncio')\n{WAITING}", *SAVED) as terminal:
         terminal.until(lambda: "● on" in terminal.text(), "a worker is running")
         workers = terminal.processes()
         terminal.type("\x03")

@@ -78,6 +78,15 @@ def test_a_process_that_executes_another_program_is_renamed():
     )
 
 
+@pytest.mark.parametrize(("name", "severity"), [("app.py", "warning"), ("sleep", "info")])
+def test_a_missing_agent_is_a_warning_unless_the_program_is_in_another_language(name, severity):
+    bench = WatchBench()
+    bench.running.add(50)
+    bench.host.names[50] = name
+    bench.advance(3)
+    assert [event.severity for event in bench.watching.events.since(0)] == [severity]
+
+
 def test_a_silent_agent_stalls_its_lane_and_a_lost_one_leaves_it_measured_from_outside():
     bench = WatchBench()
     agent = bench.agent(40)

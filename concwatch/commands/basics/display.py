@@ -36,23 +36,23 @@ DEFAULT_SIZE = (24, 80)
 """Lines and columns assumed of a terminal that does not know its size."""
 
 
-def why_no_screen(alternative: str) -> str | None:
+def why_no_screen(advice: str) -> str | None:
     """Return one line that says why no screen can be shown here, or None.
 
     Args:
-        alternative: a command that needs no terminal, to be named in the message.
+        advice: what to do without a screen, such as ``use "concwatch run"``.
     """
     # Textual reads keys from standard input and draws on standard error; the size is that of standard output.
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         where = "on standard input, standard output and standard error"
-        return f'the screen needs a terminal {where}; without one, use "{alternative}"'
+        return f"the screen needs a terminal {where}; without one, {advice}"
     if not _is_utf8(locale := _locale()):
         need = f'a UTF-8 locale, such as LC_ALL=C.UTF-8, but this one is "{locale}"'
-        return f'the screen needs {need}; here, use "{alternative}"'
+        return f"the screen needs {need}; here, {advice}"
     term = os.environ.get("TERM", "")
     if term in WITHOUT_CURSOR:
         need = "a terminal that can move the cursor, such as TERM=xterm-256color"
-        return f'the screen needs {need}, but TERM is "{term}"; here, use "{alternative}"'
+        return f'the screen needs {need}, but TERM is "{term}"; here, {advice}'
     return None
 
 
@@ -68,9 +68,9 @@ def _is_utf8(locale: str) -> bool:
     return not locale or sys.platform == "win32" or "utf8" in locale.lower().replace("-", "")
 
 
-def check_display(alternative: str) -> None:
-    """Exit with one line on standard error if no screen can be shown; ``alternative`` needs none."""
-    problem = None if in_page() else why_no_screen(alternative)
+def check_display(advice: str) -> None:
+    """Exit with one line on standard error if no screen can be shown; see `why_no_screen`."""
+    problem = None if in_page() else why_no_screen(advice)
     if problem:
         print_error(problem)
         sys.exit(BAD_INPUT)

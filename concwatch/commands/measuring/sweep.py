@@ -19,7 +19,7 @@ from concwatch.measure.sweep.engine_sweep import HZ
 from concwatch.measure.sweep.sweep_result import FIGURES
 from concwatch.measure.sweep.sweep_session import SweepSession
 from concwatch.monitor.metrics.unit import Unit
-from concwatch.monitor.workers.catalog import CATALOG, find_engines
+from concwatch.monitor.workers.catalog import CATALOG, LISTED_BY, find_engines
 from concwatch.portable.protocol.units import parse_count
 from concwatch.portable.worker.collector import MODES
 
@@ -40,7 +40,7 @@ def _parse_tasks(text: str) -> int:
 def _figures_of(engine: str) -> dict[str, Unit]:
     if not engine:
         return {}
-    check_one_of("engine", engine.partition("@")[0], [row.name for row in CATALOG])
+    check_one_of("engine", engine.partition("@")[0], [row.name for row in CATALOG], listed_by=LISTED_BY)
     return dict(FIGURES)
 
 

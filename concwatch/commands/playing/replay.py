@@ -34,7 +34,7 @@ def command(ctx: click.Context, file: Path, speed: float, screenshots: Path, cel
     """
     from concwatch.recordings.load import load
 
-    check_display(shlex.join(["concwatch", "export", str(file)]))
+    check_display(f'use "{shlex.join(["concwatch", "export", str(file)])}"')
     try:
         recording = load(file)
     except ValueError as error:

@@ -112,8 +112,9 @@ def command(
 
     Without NAME, this lists the shipped demos. FILE.py is a demo of your own; its code is run.
 
-    The demo is shown on the terminal unless --out, --format, --size or --all is given. Each step is printed
-    as a line. The exit status is 1 if a step fails.
+    The demo is shown on the terminal unless --out, --format, --size or --all is given. On the terminal,
+    files are written only with --out or --format. Each step is printed as a line. The exit status is 1 if a
+    step fails.
     """
     try:
         if name is None and not every:
@@ -123,14 +124,19 @@ def command(
             raise ValueError("NAME and --all cannot be combined")
         if screen and (size or every):
             raise ValueError("--screen cannot be used with --size or --all")
-        no_screen = why_no_screen(shlex.join(["concwatch", "demo", name or "--all", "--out", out or FOLDER]))
+        without = shlex.join(["concwatch", "demo", name or "--all", "--out", out or FOLDER])
+        no_screen = why_no_screen(f'use "{without}"')
         if screen and no_screen:
             raise ValueError(f"--screen: {no_screen}")
         demos = [load(path.stem) for path in shipped()] if name is None else [load(name)]
-        formats_of = {demo.name: formats or _default_formats(demo, every) for demo in demos}
+        on_screen = screen or not (no_screen or out or formats or size or every)
+        writes = bool(out or formats or not on_screen)
+        formats_of = {
+            demo.name: (formats or _default_formats(demo, every)) if writes else () for demo in demos
+        }
         for several in formats_of.values():
             check_formats(several)
-        folder = _folder(out or FOLDER)
+        folder = _folder(out or FOLDER) if writes else Path(FOLDER)
     except (ValueError, PicturesUnavailable) as error:
         raise click.UsageError(str(error), ctx) from None
     if every:
@@ -146,7 +152,6 @@ def command(
         _wait_until_quiet()
     demo = structs.replace(demos[0], theme=theme) if theme else demos[0]
     captures = Captures(demo.name, demo.title, formats_of[demo.name], cells)
-    on_screen = screen or not (no_screen or out or formats or size)
     played = _perform(demo, captures, folder, size, max_memory, on_screen)
     if played.problem:
         print_error(played.problem)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concwatch.monitor.lanes.lab import Lab
     from concwatch.recordings.recorder import Recorder
 
-ALTERNATIVE = "concwatch run"
+ADVICE = 'use "concwatch run"'
 """The command that needs no terminal."""
 
 
@@ -97,5 +97,5 @@ def open_screen(display: Display, options: ScreenOptions, make_lab: "Callable[..
 
 def open_default_screen() -> NoReturn:
     """Show the lanes as without options and settings, until the user quits; then exit."""
-    check_display(ALTERNATIVE)
+    check_display(ADVICE)
     open_screen(Display(), ScreenOptions(), real_lab)

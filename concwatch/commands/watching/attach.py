@@ -11,7 +11,14 @@ from concwatch.commands.basics.display import Display, check_display
 from concwatch.commands.basics.exits import exit_with
 from concwatch.commands.basics.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.basics.values import HOST, PID
-from concwatch.commands.watching.unattended import AGENTS, EXPECTATIONS, OPTIONS, Unattended, agent_options
+from concwatch.commands.watching.unattended import (
+    ADVICE,
+    AGENTS,
+    EXPECTATIONS,
+    OPTIONS,
+    Unattended,
+    agent_options,
+)
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
 from concwatch.monitor.processes.watched_host import LocalHost, loads_by_gdb, why_not_attachable
@@ -59,8 +66,9 @@ def command(
     agents = agent_options(others)
     unattended = Unattended(**others)
     unattended.check()
+    check_pids(pids, host)
     if not unattended.asked:
-        check_display("concwatch attach --json")
+        check_display(ADVICE)
     watching = attach_to(pids, yes, host, agents)
     try:
         recorder = open_recorder(record, ())
@@ -78,11 +86,23 @@ def command(
     exit_with(status)
 
 
+def check_pids(pids: Sequence[int], host: Host | None) -> None:
+    """Check, unless they run on another ``host``, that processes can be attached to.
+
+    Raises:
+        click.UsageError: one line about the first that cannot.
+    """
+    for pid in pids if host is None else ():
+        problem = why_not_attachable(pid)
+        if problem:
+            raise click.UsageError(problem)
+
+
 def attach_to(pids: Sequence[int], yes: bool, host: Host | None, agents: AgentOptions = DEFAULTS) -> Watching:
     """Attach to running processes; ask, unless ``yes``, whether gdb may load agents.
 
     Args:
-        pids: the processes.
+        pids: the processes, which `check_pids` has checked.
         yes: whether gdb may load agents without being asked.
         host: where they run; None for this host.
         agents: what agents are asked to do.
@@ -90,10 +110,6 @@ def attach_to(pids: Sequence[int], yes: bool, host: Host | None, agents: AgentOp
     Raises:
         click.UsageError: one line: a process cannot be attached to, or the host cannot be reached.
     """
-    for pid in pids if host is None else ():
-        problem = why_not_attachable(pid)
-        if problem:
-            raise click.UsageError(problem)
     gdb = yes or (host is None and _agrees([pid for pid in pids if loads_by_gdb(pid)]))
     watching = Watching(LocalHost(AgentListener()) if host is None else RemoteHost(host), agents=agents)
     try:

@@ -11,7 +11,7 @@ from concwatch.commands.basics.console import print_error
 from concwatch.commands.basics.options import ONE_HOST
 from concwatch.commands.basics.signals import run_until_signal
 from concwatch.commands.basics.values import HOST, OUTPUT, PID, STANDARD_OUTPUT, Parsed, number_parser
-from concwatch.commands.watching.attach import attach_to
+from concwatch.commands.watching.attach import attach_to, check_pids
 from concwatch.hosts.host import Host
 from concwatch.monitor.processes.profiling import COMMAND, MAX_SECONDS, SECONDS
 from concwatch.monitor.processes.watched import WatchedProcess
@@ -46,6 +46,7 @@ def command(pid: int, seconds: float, out: str, yes: bool, host: Host | None) ->
     Samples the stacks of its threads, and writes folded stacks, whose unit is a microsecond of CPU time, or a
     flame graph. On the screen of watch and attach, F shows it. Linux only.
     """
+    check_pids([pid], host)
     watching = attach_to([pid], yes, host)
     try:
         graph, stopped = run_until_signal(_profile(watching, pid, seconds))

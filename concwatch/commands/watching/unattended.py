@@ -56,6 +56,9 @@ EXPECTATIONS = (
     "  events.KIND OP VALUE, such as events.leak <= 0: how many events of a kind there were"
 )
 
+ADVICE = "add --log - or --json FILE"
+"""What to do where no screen can be shown."""
+
 AGENTS: Mapping[str, Mapping[str, Any]] = {
     "--outcomes": {"is_flag": True, "help": "Count tasks by outcome. Costs 0.3 to 1.7 µs per task."},
     "--timing": {

@@ -18,7 +18,14 @@ from concwatch.commands.basics.hangup import GRACE
 from concwatch.commands.basics.options import ONE_HOST, SCREEN, open_recorder, options
 from concwatch.commands.basics.values import HOST
 from concwatch.commands.watching.passing import signals_held, signals_passed_on
-from concwatch.commands.watching.unattended import AGENTS, EXPECTATIONS, OPTIONS, Unattended, agent_options
+from concwatch.commands.watching.unattended import (
+    ADVICE,
+    AGENTS,
+    EXPECTATIONS,
+    OPTIONS,
+    Unattended,
+    agent_options,
+)
 from concwatch.commands.watching.watch_session import DRAIN, asked_for_input, watched, watched_in_background
 from concwatch.hosts.host import Host
 from concwatch.links.program import StartedProgram
@@ -64,7 +71,7 @@ def command(
             "--keep cannot be used with --host: a program on another host ends with its connection"
         )
     if not unattended.asked:
-        check_display("concwatch watch --json")
+        check_display(ADVICE)
     recorder = open_recorder(record, ())
     try:
         if not unattended.asked:
@@ -106,7 +113,8 @@ def _on_screen(
     if not display.is_page:
         printed = output.stat().st_size > 0
         where = f"its output is in {output}" if printed else "it printed nothing"
-        click.echo(f"{command[0]}: {program.describe_exit()}; {where}")
+        ended = "stopped" if app.stopped else program.describe_exit()
+        click.echo(f"{command[0]}: {ended}; {where}")
         for lane in watching.alive:
             click.echo(f"{lane.name}: {lane.current.reason}")
         if not printed:

@@ -10,7 +10,7 @@ from typing import Any
 
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
-from concwatch.links.program import TERMINATION_TIMEOUT, Program, StartedProgram
+from concwatch.links.program import TAIL, TERMINATION_TIMEOUT, Program, StartedProgram
 from concwatch.monitor.processes.watched_host import LocalHost
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watching.remote_host import RemoteHost
@@ -20,9 +20,6 @@ from concwatch.portable.bridge.private_folder import output_file
 
 DRAIN = 1.0
 """Seconds for the last reports after the program has ended."""
-
-TAIL = 4096
-"""Bytes at the end of a program's output in which a debugger's prompt is looked for."""
 
 STEP_INTERVAL = 0.02
 """Seconds between two steps while the program terminates."""

@@ -139,7 +139,8 @@ class WatchedProcess:
     def observe_from_outside(self, reason: str) -> None:
         """Observe the process without an agent, for this ``reason``."""
         self.set(state=State.RUNNING, how="outside", reason=reason)
-        self._log_event(f"measured from outside only: {reason}", "info", "agent")
+        severity: Severity = "info" if reason.endswith(NOT_PYTHON) else "warning"  # which nobody expects
+        self._log_event(f"measured from outside only: {reason}", severity, "agent")
 
     def request_lines(self) -> None:
         """Ask its agent for the lines that hold traced memory; they are None until it has answered."""

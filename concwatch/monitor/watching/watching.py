@@ -29,6 +29,9 @@ SEARCH_INTERVAL = 0.5
 AGENT_TIMEOUT = 2.0
 """Seconds within which an agent must connect after its process was found."""
 
+AT_START = 5.0
+"""Seconds from its start within which a program that fails probably says why in its last line of output."""
+
 ASLEEP = "waits for its main thread to run Python"
 """Why a process has no agent yet."""
 
@@ -208,7 +211,8 @@ class Watching(Observable):
         program = self.program
         if program is not None and lane.pid == program.pid and program.status is not None:
             failed = program.status != 0 and not lane.current.time_is_up
-            lane.end(program.describe_exit(), now, failed)
+            why = program.last_line() if program.status > 0 and now - self.began < AT_START else ""
+            lane.end(": ".join(filter(None, (program.describe_exit(), why))), now, failed)
         else:
             lane.end("ended", now)
 

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from concwatch.hosts.host import Host
 from concwatch.portable.build.runtime import Runtime
 from concwatch.portable.machine.limits import MAPS_PER_THREAD, SystemLimit
-from concwatch.portable.protocol.text import suggest
+from concwatch.portable.protocol.text import unknown_name
 from concwatch.portable.worker.engines import ENGINES
 from concwatch.runtimes.pythons import OLDEST, Interpreter, find_interpreter
 from concwatch.runtimes.rows import RUNTIMES
@@ -34,6 +34,9 @@ AT = "@"
 
 ON = " · "
 """Separates the name of an engine from its remote host."""
+
+LISTED_BY = "concwatch engines"
+"""The command that lists the engines."""
 
 PYTHON = "python:"
 """Prefix of a Python whose engines are all selected."""
@@ -239,10 +242,7 @@ def _find(name: str) -> list[Engine]:
     if AT in name and kind in RUNTIMES:
         return [_of_version(kind, variant)]
     if AT in name or kind not in _ROWS:
-        raise ValueError(
-            f'unknown engine "{name}"; expected one of {", ".join(_ROWS)}, or {PYTHON}PATH'
-            f"{suggest(name, _ROWS)}"
-        )
+        raise ValueError(unknown_name("engine", name, _ROWS, LISTED_BY))
     return [_ROWS[kind]]
 
 

@@ -37,10 +37,21 @@ def plain(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
 
 
-def unknown_name(kind: str, word: str, known: Iterable[str]) -> str:
-    """Return the message of an error: ``word`` is none of ``known``, with a suggestion."""
-    word = word[:40]
-    return f'unknown {kind} "{word}"; expected one of {", ".join(known)}{suggest(word, known)}'
+def unknown_name(
+    kind: str, word: str, known: Iterable[str], listed_by: str = "", spelt: str | None = None
+) -> str:
+    """Return the message of an error: ``word`` is none of ``known``.
+
+    Args:
+        kind: what it names.
+        word: the word.
+        known: the words that were expected.
+        listed_by: the command that lists them, which is named instead of them.
+        spelt: the spelling to suggest the nearest of ``known`` to; None for ``word``.
+    """
+    word, names = word[:40], list(known)
+    expected = f'"{listed_by}" lists all' if listed_by else f"expected one of {', '.join(names)}"
+    return f'unknown {kind} "{word}"{suggest(word if spelt is None else spelt, names) or ";"} {expected}'
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

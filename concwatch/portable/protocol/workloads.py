@@ -301,4 +301,6 @@ def parse(spec: str) -> Workload:
     from concwatch.portable.protocol.text import suggest  # only an error needs it
 
     forms = ", ".join([form.syntax for form in FORMS.values()])
-    raise ValueError(f'unknown workload "{shown}"; expected one of {forms}, {USER}{suggest(word, FORMS)}')
+    raise ValueError(
+        f'unknown workload "{shown}"{suggest(word, FORMS) or ";"} expected one of {forms}, {USER}'
+    )

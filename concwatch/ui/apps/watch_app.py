@@ -14,6 +14,7 @@ from concwatch.charts.table import WATCHED
 from concwatch.links.program import Program
 from concwatch.monitor.watching.watching import HZ, Watching
 from concwatch.monitor.workers.catalog import Engine
+from concwatch.system.child import shell_status
 from concwatch.ui.apps.lanes_app import LanesApp
 from concwatch.ui.base.keyboard import Keyboard
 from concwatch.ui.keys import keys
@@ -75,6 +76,7 @@ class WatchApp(LanesApp):
         """The watched program."""
         self._output = output
         self._asked = 0
+        self._sent: set[int] = set()  # the signals that the program gets because the user has quit
         self.passed: list[int] = []
         """The numbers of the signals that were passed on to the program."""
         self._logged = 0
@@ -104,15 +106,25 @@ class WatchApp(LanesApp):
         """
         program = self._watching.program
         if not isinstance(program, Program) or program.status is not None:
+            if program is not None and program.status is None:
+                self._sent |= {signal.SIGTERM, signal.SIGKILL}  # by its host, when the app has ended
             await super().action_quit()
             return
         number, following = STOPS[min(self._asked, len(STOPS) - 1)]
         self._asked += 1
+        self._sent.add(number)
         # A terminal sends Ctrl-C to all processes in the foreground.
         (program.signal_group if number == signal.SIGINT else program.send_signal)(number)
         again = f": q again sends {following.name}" if following else ""
         self._stopping = f"{number.name} sent, waiting for the program{again}"
         self._watching.log("", self._stopping)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the program has ended because the user quit: normally, or by a signal sent for that."""
+        program = self._watching.program
+        expected = {0, *(shell_status(-number) for number in self._sent)}
+        return bool(self._sent) and program is not None and program.exit_status in expected
 
     def pass_on(self, number: int) -> None:
         """Pass a signal to concwatch on to the program, after whose end the screen is left. Thread-safe."""

@@ -123,7 +123,11 @@ ELSEWHERE = [
     ('"asyncio"', '"asynci"', 'key "table[0].series[0]": unknown engine "asynci"'),
     ('"asyncio"', '"asynci"', 'did you mean "asyncio"?'),
     ('"asyncio"', '"gevent@3.14"', 'unknown engine "gevent@3.14"'),
-    ('"peak_rss"', '"peak_rs"', 'key "table[0].reading": unknown reading "peak_rs"; expected one of memory_'),
+    (
+        '"peak_rss"',
+        '"peak_rs"',
+        'key "table[0].reading": unknown reading "peak_rs"; did you mean "peak_rss"?',
+    ),
     ('"MB"', '"s"', 'key "table[0]": unit "s" of peak_rss; expected one of B, KiB, MiB, GiB, kB, MB, GB'),
     (SERIES, SERIES * 2, 'series "asyncio": called like another; expected different labels'),
     (SERIES, f'compare = {{ this = "asyncio", that = "x" }}\n{SERIES}', 'compare: unknown series "x"'),

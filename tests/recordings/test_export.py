@@ -180,4 +180,4 @@ def test_standard_output_on_a_full_disk_is_a_one_line_error(path):
         done = subprocess.run(command, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
-    assert line.startswith("concwatch: standard output: No space left on device")
+    assert line.startswith("concwatch: the output is incomplete (standard output: No space left on device)")

@@ -675,7 +675,7 @@ def test_the_deadlines_of_anyio_and_trio_are_timers(monitor, backend):
 
 
 BLOCKS = """
-import asyncio, sys, time
+import asyncio, concurrent.futures.thread, sys, time
 def crunch(seconds):
     time.sleep(seconds)
 def count(numbers):

@@ -546,7 +546,8 @@ import os, random, subprocess
 choose = random.Random(1).choice
 bad = ["\\x1b]0;title\\x07", "\\x1b[31m", "\\n", "\\r", "\\x7f", "\\t", "\\x85"]
 bad += ["\\u202e", "\\u200f", "\\x9b31m", "\\u2066"]
-names = [os.fsencode(f"n{at}" + "".join(choose(bad) for _ in range(3))) + b"\\xff\\xc3" for at in range(50)]
+middles = ["".join(choose(bad) for _ in range(3)) for _ in range(50)]
+names = [os.fsencode(f"n{at}{middle}") + b"\\xff\\xc3" + b"z%d" % at for at, middle in enumerate(middles)]
 for each in [subprocess.Popen([name, "2"], executable="sleep") for name in names]: each.wait()
 """
 
@@ -564,7 +565,7 @@ def test_no_byte_of_fifty_names_reaches_the_terminal_raw(app):
     program = app(NAMES.replace('"2"', '"600"'))
     command = ("-m", "concwatch", "watch", "--", sys.executable, program)
     with Terminal(*command, size=(160, 100)) as terminal:
-        terminal.until(lambda: all(f"n{at}" in terminal.text() for at in range(50)), "all names")
+        terminal.until(lambda: all(f"z{at} " in terminal.text() for at in range(50)), "all names")
         shown = bytes(terminal.output)
     for text in ("\x1b]0;title", "\x85", "\u202e", "\u200f", "\x9b", "\u2066"):
         assert text.encode() not in shown

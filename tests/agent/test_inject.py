@@ -250,7 +250,11 @@ def test_the_agent_reconnects_when_the_program_closes_all_files_and_writes_to_no
 
 def connect(path):
     sock = socket.socket(socket.AF_UNIX)
-    sock.connect(path)
+    try:
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        raise
     return sock
 
 

@@ -76,7 +76,7 @@ DOORS = {
     "reports": [
         ("sending.scans", "task_fields", ""),
         ("blocking.blocks", "Blocks._find_loops", "blocked event loops"),
-        ("sending.report", "ChangedGroups.send", "the end of the process"),
+        ("blocking.blocks", "Blocks.finish", "the end of the process"),
     ],
     "step": [("sending.session", "AgentSession._count_and_report", "")],
     "commands": [("sending.connection", "Connection.commands", "answers to commands")],

@@ -397,17 +397,17 @@ async def test_workers_and_servers_are_the_first_the_kernel_kills_without_memory
         (
             ["asyncio", "uvloop"], 400_000, True, GIB,
             "asyncio and uvloop: 400,000 tasks each do not fit (needs about 1.3 GiB, the memory budget is "
-            "1 GiB). Ask for at most 294,000, or use --force to start as many as fit",
+            "1 GiB). Ask for at most 294,000",
         ),
         (
             ["asyncio", "threads"], 30_000, False, None,
             "threads: 30,000 tasks do not fit (this machine can hold 21,800 threads, limited by vm.max_map_"
-            "count). Ask for at most 21,800, or use --force to start as many as fit",
+            "count). Ask for at most 21,800",
         ),
         (
             ["asyncio"], 20_000_000, False, 16 * GIB,
             "asyncio: 20,000,000 tasks do not fit (needs about 28.2 GiB, workers may use 11.4 GiB of memory)"
-            ". Ask for at most 7,830,000, or use --force to start as many as fit",
+            ". Ask for at most 7,830,000",
         ),
     ],
 )  # fmt: skip
@@ -424,7 +424,7 @@ def test_a_run_is_rejected_if_its_simultaneous_tasks_do_not_fit(engines, tasks, 
             "300MiB",
             "asyncio: 1,000,000 tasks do not fit (needs about 1.43 GiB, the memory budget is 300 MiB",
         ),
-        ("1M", "300MiB", "Ask for at most 187,000, or use --force"),
+        ("1M", "300MiB", "Ask for at most 187,000, or use --force to start as many as fit"),
         *(
             ("5", text, "expected a positive number of bytes")
             for text in ("0", "-5MB", "0%", "101%", "2XB", "", "nan", "1e3", "60 percent")

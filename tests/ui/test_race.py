@@ -28,6 +28,10 @@ async def test_a_race_measures_each_engine_alone_and_keeps_the_table_with_places
         await s.enter("0")
         await s.press("enter")
         await s.sees("a race to 0 tasks has no winner")
+        await s.enter("1000000")
+        await s.press("enter")
+        await s.sees("threads: 1,000,000 tasks do not fit", "Ask for at")
+        assert "--force" not in s.app.screen.error, "the screen has no options"
         await s.enter("1000")
         await s.sees("enter stops all lanes; then threads, asyncio run alone")
         await s.press("enter")

@@ -283,7 +283,7 @@ async def test_places_and_names_that_do_not_fit_keep_their_ends(tmp_path):
     async with stage(tmp_path) as s:
         s.bench.agent(1008, "leaky_service.py")
         await s.advance()
-        await s.sees("…service.py 1008", within=s.app.screen.query_one(ProcessList))
+        await s.sees("…aky_service.py 1008", within=s.app.screen.query_one(ProcessList))
 
 
 async def test_the_bar_offers_no_keys_of_a_screen_behind_a_dialog(tmp_path):

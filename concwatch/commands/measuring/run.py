@@ -182,7 +182,7 @@ def command(
         engines = engines_on_hosts(kinds, connect_hosts(host, cluster)[0])
         why_not = None if force else _why_too_many(engines, settings, max(tasks), together, max_memory)
         if why_not:
-            raise ValueError(why_not)
+            raise ValueError(f"{why_not}, or use --force to start as many as fit")
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     recorder = open_recorder(record, engines)

@@ -284,6 +284,6 @@ def why_too_many(
             each = " each" if len(group) > 1 else ""
             return (
                 f"{names}: {format_count(tasks)} tasks{each} do not fit ({found.why()}). Ask for at most "
-                f"{format_count(found.fitting)}, or use --force to start as many as fit"
+                f"{format_count(found.fitting)}"
             )
     return None

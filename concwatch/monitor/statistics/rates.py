@@ -7,19 +7,23 @@ from collections.abc import Sequence
 
 from concwatch.links.messages import Reached, Tick
 
+LEAST_SECONDS = 1.0
+"""Seconds of a mean at least: a rate of fewer would jump."""
+
 
 def finite(rate: float) -> float | None:
     """Return a rate; None while it is not known."""
     return rate if math.isfinite(rate) else None
 
 
-def rate_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1) -> float:
-    """Return the growth per second of a counter over the last ``seconds``; NaN before the second reading.
+def growth_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1) -> float:
+    """Return the growth of a counter over the last ``seconds``; NaN before the second reading.
 
     Where that begins between two readings, growth between them is assumed to be even.
 
     Args:
-        recent: readings, each a time in seconds and counters; one of them is as old as ``seconds``.
+        recent: readings, each a time in seconds and counters; one of them is as old as ``seconds``, unless
+            there are none so old.
         seconds: the window.
         column: the index of the counter in a reading.
     """
@@ -30,7 +34,20 @@ def rate_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1
     )
     start = max(first, last[0] - seconds)
     before = low + (high - low) * (start - first) / (second - first) if second > first else low
-    return (last[1] - before) / max(seconds, last[0] - start)
+    return last[1] - before
+
+
+def rate_at(recent: Sequence[tuple[float, ...]], seconds: float, column: int = 1) -> float:
+    """Return the growth per second of a counter over the last ``seconds``; NaN before the second reading.
+
+    If the readings are of less time, it is the growth per second of that time, of `LEAST_SECONDS` at least.
+    For the arguments, see `growth_at`.
+    """
+    growth = growth_at(recent, seconds, column)
+    if math.isnan(growth):
+        return growth
+    elapsed = min(seconds, recent[-1][0] - recent[0][0])
+    return growth / max(elapsed, min(seconds, LEAST_SECONDS))
 
 
 class Trailing:

@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from concwatch.monitor.statistics.rates import Trailing, rate_at
+from concwatch.monitor.statistics.rates import Trailing, growth_at
 from concwatch.monitor.verdicts.events import Kind, Severity
 from concwatch.portable.protocol.units import format_seconds
 from concwatch.system.process import Reading
@@ -51,7 +51,7 @@ class ThrottledTime:
             if reading[0] <= recent[0][0] - seconds:
                 break
         recent.reverse()
-        return rate_at(recent, seconds) * seconds if recent and recent[0][0] < recent[-1][0] else 0.0
+        return growth_at(recent, seconds) if recent and recent[0][0] < recent[-1][0] else 0.0
 
 
 class QuotaVerdict:

@@ -130,7 +130,7 @@ class Measurements:
             if not tasks:
                 raise ValueError(f"{none}; expected a number from 1")
             if problem := why_too_many(engines, untraced, tasks, together=False, budget=None):
-                raise ValueError(problem.partition(", or --force")[0])
+                raise ValueError(problem)
             return tasks
 
         most = max((lane.status.target for lane in self._lab.snapshot().lanes), default=0) or STEP

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from time import monotonic, process_time, thread_time
 
-from ..basics.guard import guarded
 from ..basics.part import FOR_EVER, Part
 from ..basics.primitives import get_ident
 from ..counting.counting import COUNTS
@@ -184,7 +183,6 @@ class Blocks(Part):
         beat.stop()
         self._report(beat, monotonic())
 
-    @guarded("blocked event loops")
     def finish(self, deadline: float) -> None:
         """Report what blocks the loops, because the process exits."""
         now = monotonic()

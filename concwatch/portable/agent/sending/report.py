@@ -128,7 +128,6 @@ class Ticks(Part):
         self._reported = state
         self._outbox.send("tick", **fields)
 
-    @guarded("the end of the process")
     def finish(self, deadline: float) -> None:
         """Send the last tick, from the program's thread: the agent's CPU time is not known there."""
         self._send()
@@ -152,7 +151,6 @@ class ChangedGroups(Part):
         for group in list(COUNTS.groups.values()):
             group.reported = None
 
-    @guarded("the end of the process")
     def finish(self, deadline: float) -> None:
         """Report all groups for the last time."""
         for _ in self.send(monotonic(), last=True):

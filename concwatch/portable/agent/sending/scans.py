@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from time import monotonic
+from time import monotonic, thread_time
 
 from ..basics.guard import guarded
 from ..basics.part import FOR_EVER, Part, is_exhausted
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 SHARE = 0.005
 """The share of the process's time that the agent uses: 1 % together with its wake-ups."""
+
+LONGEST_PAUSE = 2.5
+"""The longest pause after a slice, as a multiple of the one that the slice's own time asks for.
+
+What the rest of the agent takes makes slices rarer, but no rarer than this: ticks that reach their share
+would leave them no time.
+"""
 
 REQUEST_SHARE = 0.1
 """The share of the process's time that the agent uses while it answers a request."""
@@ -153,25 +160,33 @@ class TimeSlices(Part):
     def __init__(self, scans: TaskScans, requests: Part, *others: Part) -> None:
         self._scans, self._requests = scans, requests
         self._turns = deque([requests, *others, scans])
-        self._earliest = 0.0
+        self._earliest = self._latest = self._took = 0.0
 
     def connect(self, descriptor: int) -> None:
         """Wait for a moment, because a report is sent."""
-        self.due = self._earliest = monotonic() + FIRST_SLICE
+        self.due = self._earliest = self._latest = monotonic() + FIRST_SLICE
 
     def step(self, now: float) -> None:
-        """Give the next part for which one is due a time slice."""
+        """Run a time slice of the next part for which one is due."""
         for part in list(self._turns):
             self._turns.rotate(-1)
             if now >= part.due:
+                began = thread_time()
                 part.step(now)
+                self._took = thread_time() - began
                 return
 
     def charge(self, seconds: float) -> None:
-        """Set when the next slice is due: once the CPU time so far, with these ``seconds``, is the share."""
+        """Set when the next slice is due: once the CPU time so far, with these ``seconds``, is the share.
+
+        Args:
+            seconds: CPU time of the agent's last step, a slice included.
+        """
         now = monotonic()
         share = SHARE if self._requests.due == FOR_EVER else REQUEST_SHARE
-        self._earliest = max(self._earliest, now) + seconds / share
+        self._latest = max(self._latest, now) + LONGEST_PAUSE * self._took / share
+        self._earliest = min(max(self._earliest, now) + seconds / share, self._latest)
+        self._took = 0.0
         self.due = max(self._earliest, min([part.due for part in self._turns]))
         if self._scans.is_urgent:
             self.due = now + URGENT_DELAY

@@ -188,7 +188,7 @@ class AgentSession:
         connection.timeout = timeout
         deadline = monotonic() + timeout
         for part in self._parts:
-            part.finish(deadline)
+            _finish(part, deadline)
         self._outbox.send_kept()
         if ERRORS.changed:
             connection.send_errors()
@@ -208,6 +208,11 @@ def _do_due_steps(parts: List[Part]) -> None:
     for part in parts:
         if now >= part.due:
             part.step(now)
+
+
+@guarded("the end of the process")
+def _finish(part: Part, deadline: float) -> None:
+    part.finish(deadline)
 
 
 @guarded("")

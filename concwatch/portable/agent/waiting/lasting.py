@@ -86,7 +86,6 @@ class LastingSearch(Part):
         self._told = self._signal.number
         return {"stack_signal": self._told}
 
-    @guarded("deadlocks and shutdowns")
     def finish(self, deadline: float) -> None:
         """Report the end of all that lasts, because the process exits."""
         for report in self._reports.values():

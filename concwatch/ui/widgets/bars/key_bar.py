@@ -66,7 +66,7 @@ class KeyBar(ClickableLines):
         self.update_lines()
 
     def set_behind(self, behind: bool) -> None:
-        """Say whether another screen is in front, which these keys do not act on."""
+        """Set whether another screen is in front, which these keys do not act on."""
         self._behind = behind
         self.update_lines()
 

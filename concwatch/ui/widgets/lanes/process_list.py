@@ -23,8 +23,8 @@ from concwatch.ui.widgets.text.text_lines import Cell, ClickableLines, assemble,
 ALL = -1
 """The number that selects all processes together."""
 
-MARK, LIVE, RSS = 3, 7, 10
-"""The widths in cells of the marks before a name, and of the columns of numbers."""
+MARK, GAP, RSS = 3, 2, 10
+"""The widths in cells of the marks before a name, before the number of tasks, and of the memory."""
 
 LEAST_SHARED = 1 << 20
 """The bytes of shared memory from which on they are shown: a lock of ``multiprocessing`` takes a page."""
@@ -155,35 +155,33 @@ class ProcessList(ClickableLines, can_focus=True):
             return ()
         view, colors, chosen = self._shown
 
+        running = [lane for lane in view.lanes if lane.on]
+        live = format_short(sum(lane.live for lane in running))
+        tasks = ["" if lane.sample.live is None else format_short(lane.live) for lane in view.lanes]
+        wide = GAP + max(map(len, [live, *tasks]))
+        room = max(0, width - wide - RSS)
+
         def line(number: int, color: str, live: str, rss: str, *name: tuple[str, str]) -> Sequence[Cell]:
             mark = ("▌" if number == chosen else " ", color)
             return (
-                Cell(
-                    max(0, width - LIVE - RSS),
-                    assemble(mark, *name),
-                    call(self._select, number),
-                ),
-                Cell(LIVE, assemble(live), right=True),
+                Cell(room, assemble(mark, *name), call(self._select, number)),
+                Cell(wide, assemble(live), right=True),
                 Cell(RSS, assemble(rss), right=True),
             )
 
-        running = [lane for lane in view.lanes if lane.on]
-        live = format_short(sum(lane.live for lane in running))
         total = (f"total of {len(running)}", "bold")
         several = len(view.lanes) > 1
         lines = [line(ALL, "$accent", live, format_bytes(view.total_rss), total)] if several else []
         low = self.screen.has_class("-above")
         for number, lane in listed(view):
             state, style = MARKS[lane.status.state]
-            tasks = "" if lane.sample.live is None else format_short(lane.live)
             memory = "" if lane.sample.rss is None else format_bytes(lane.sample.rss)
-            room = max(0, width - LIVE - RSS - MARK)
-            name = (end_of(lane.name, room), f"bold {colors[number]}" if lane.on else "$dim")
-            lines.append(line(number, colors[number], tasks, memory, (f"{state[0]} ", style), name))
+            name = (end_of(lane.name, max(0, room - MARK)), f"bold {colors[number]}" if lane.on else "$dim")
+            lines.append(line(number, colors[number], tasks[number], memory, (f"{state[0]} ", style), name))
             lines += [
                 (Cell(width, assemble((f"{INDENT}{row}", "$warning"))),)
                 for one in lane.status.ongoing
-                for row in wrap(one.brief, max(LIVE, width - len(INDENT)))
+                for row in wrap(one.brief, max(RSS, width - len(INDENT)))
             ]
             if not low and (number == chosen or not several):
                 lines += [

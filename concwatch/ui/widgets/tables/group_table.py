@@ -91,7 +91,7 @@ class GroupTable(PlaceTable[MergedGroup]):
         title = TITLE_AT_END if ended else TITLE
         if self.border_title != title:  # setting it redraws the widget
             self.border_title = title
-        places = Places(groups, sorted_by, chosen, rows, opened, "no tasks yet")
+        places = Places(groups, sorted_by, chosen, rows, opened, "no tasks of asyncio, trio or gevent yet")
         self.show_places(places, [column for column in COLUMNS if column.title not in hidden])
         self.set_subtitle(note)
 

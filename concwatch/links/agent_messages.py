@@ -67,6 +67,8 @@ absent.
     ``scan_time``  when that scan started. A scan takes about a second for 30,000 live tasks, and 40 s for
                    1,000,000. These five are absent before the first scan completes. Since Python 3.14,
                    there is one scan per minute with more than about 100,000 tasks; an ``error`` reports that
+    ``groups_time``  the ``scan_time`` as of which all groups that had changed were reported; the other groups
+                   have not changed since they were. Absent before the first report
     ``existing``   task objects that exist now, including done ones that something still references; absent
                    since Python 3.14. ``existing - retained`` is more recent than ``live`` with many tasks
     ``retained``   done tasks that something still referenced at the scan; absent since Python 3.14
@@ -440,6 +442,7 @@ class AgentTick(Struct, tag="tick", frozen=True):
     missed: Count = 0
     uncounted: ShortText = ""
     scan_time: Clock | None = None
+    groups_time: Clock | None = None
     existing: Count | None = None
     retained: Count | None = None
     left_over: Count | None = None

@@ -210,6 +210,28 @@ def test_memory_that_grows_names_the_threads_that_grow_with_it():
     assert "while live tasks do not: along with watchdog (app/jobs.py:12); too early" in memory.text
 
 
+def test_memory_that_grows_names_the_function_whose_tasks_grow_although_the_sum_of_all_does_not():
+    bench = WatchBench()
+    bench.first = bench.agent(40)
+    lane = bench.watching.lanes[0]
+
+    def counts(second):
+        lane.readings.reader.rss += 2 << 20
+        stays, others = int(second), 200 - int(second)
+        bench.first.report(
+            Groups(second, [
+                GroupReport(1, "confirm_later", "app/orders.py", 30, live=stays, created=stays, ended=0),
+                GroupReport(2, "serve", "app/orders.py", 15, live=others, created=200, ended=200 - others),
+            ])
+        )  # fmt: skip
+        return {"live": stays + others, "created": 200 + stays}
+
+    watch(60, counts, bench)
+    memory = next(event for event in told(bench) if event.text.startswith("memory"))
+    assert "live tasks do not" not in memory.text
+    assert ": along with confirm_later (app/orders.py:30); too early" in memory.text
+
+
 def test_memory_that_grows_with_the_jobs_of_a_queue_is_not_told_beside_it():
     bench = WatchBench()
     bench.first = bench.agent(40)

@@ -436,7 +436,7 @@ def test_timed_tasks_that_live_count_as_longer_than_their_age():
     # By Little's law they would live (4 + 6 + 1 + 8) / 6 seconds.
     assert status.mean_life == pytest.approx(0.4 * 1 + 0.6 * 3)
     # Nothing has changed for two seconds: those that live have aged.
-    agent.report(AgentTick(5.0, created=12, live=6, ended=6, scan_time=5.0, live_peak=12))
+    agent.report(AgentTick(5.0, created=12, live=6, ended=6, scan_time=5.0, groups_time=5.0, live_peak=12))
     bench.advance()
     status = only_group(bench)
     # Now 4 of 12 end at 1 s, and 2 of 6 at 3 s.
@@ -652,6 +652,27 @@ def test_a_snapshot_keeps_its_groups_while_later_reports_come():
     assert kept[-1][1][0].growth is not None
     assert all([group.status for group in groups] == statuses for groups, statuses in kept)
     assert len({statuses[0].live for _, statuses in kept}) == 80
+
+
+def test_a_tick_before_the_groups_of_its_scan_does_not_change_their_rates():
+    bench = WatchBench()
+    agent = bench.agent(40)
+    rates = []
+    for at in range(0, 40, 2):  # a busy program: scans take long, and groups follow later
+        counts = {"created": 200 * at, "live": 0, "ended": 200 * at}
+        agent.report(AgentTick(at + 0.4, **counts, scan_time=float(at), groups_time=at - 2.0))
+        bench.advance()
+        agent.report(
+            Groups(float(at), (GroupReport(1, "serve", "/srv/app.py", 15, **counts),)),
+            AgentTick(at + 1.4, **counts, scan_time=float(at), groups_time=float(at)),
+        )
+        bench.advance()
+        rates.append(only_group(bench).created_per_second)
+    assert rates[3:] == [pytest.approx(200)] * len(rates[3:])
+    end = AgentTick(60.0, **counts, scan_time=60.0, groups_time=60.0)
+    agent.report(end)
+    bench.advance()
+    assert only_group(bench).created_per_second == 0
 
 
 def test_groups_are_the_same_objects_until_something_is_reported():

@@ -11,9 +11,6 @@ from concwatch.monitor.groups.group_moment import AgentTime, GroupMoment
 from concwatch.monitor.groups.resources import Resources
 from concwatch.monitor.verdicts.events import EventSink
 
-UNCHANGED = 1.25
-"""Seconds without a report after which a group is taken for unchanged; agents report changes every second."""
-
 AGED = 0.5
 """Seconds after which the ages of tasks in a snapshot are recomputed."""
 
@@ -75,8 +72,8 @@ class AgentReports:
         self.tick = tick
         self._clock = self._clock._replace(now=tick.time)
         # Groups that have not changed are not reported again; keep their rates and growth up to date.
-        if tick.scan_time is not None and tick.scan_time >= self._scanned + UNCHANGED:
-            self._update_groups(tick.scan_time, rss, began)
+        if tick.groups_time is not None and tick.groups_time > self._scanned:
+            self._update_groups(tick.groups_time, rss, began)
         self._clock = AgentTime(self._clock.now, tick.looped or 0.0, tick.covered or 0.0)
         self.resources.update(tick)
 
@@ -120,6 +117,11 @@ class AgentReports:
         if new:
             self._moments = None
         self.leaks = sum(group.leaks for group in self.groups.values())
+
+    def growing_tasks(self) -> list[str]:
+        """Return the names of the groups whose live or ended tasks grow."""
+        verdicts = [verdict for group in self.groups.values() for verdict in (group, group.finished)]
+        return [verdict.label for verdict in verdicts if verdict.verdict or verdict.rises]
 
     def counts(self, tick: AgentTick) -> dict[str, int | None]:
         """Return the sums over the groups, all as of one scan; before the first, the counts of a tick."""

@@ -88,6 +88,7 @@ class ProcessVerdicts:
                 tick.traced is not None,
                 reading.shared_grown or 0,
                 bool(tick.created or tick.since or tick.live),
+                reports.growing_tasks(),
             )
 
     def judge(self, reports: AgentReports, has_agent: bool, now: float) -> None:

@@ -1,7 +1,7 @@
 """Detect memory that keeps growing while the number of live tasks does not."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from concwatch.links.messages import TracedLines
@@ -27,7 +27,7 @@ EVIDENT_RISE, EVIDENT_SHARE = 16, 0.02
 """The least rise over these windows, in units and as a share of the memory; the larger one applies."""
 
 LINES = 3
-"""Lines of source code, or types of objects, that are logged."""
+"""Lines of source code, types of objects, or functions whose tasks grow that are logged."""
 
 LEAST_OF_FIRST = 0.05
 """Share of the growth of the first line or type that another one must exceed to be logged."""
@@ -95,6 +95,7 @@ class MemoryLeakDetector(GrowthVerdict):
         self._request_due = math.inf
         self._units = 0
         self._traced = self._has_tasks = False
+        self._growing_tasks: Sequence[str] = ()
         self._rises = False  # kept until the growth is reported, which waits for the objects
         self._asked = -math.inf
         self._objects: Objects | None = None
@@ -106,7 +107,14 @@ class MemoryLeakDetector(GrowthVerdict):
         self.meter, self._held, self._shared = GrowthMeter(), GrowthMeter(), GrowthMeter()
 
     def add(
-        self, time: float, memory: int, held: int, traced: bool, shared: int = 0, has_tasks: bool = True
+        self,
+        time: float,
+        memory: int,
+        held: int,
+        traced: bool,
+        shared: int = 0,
+        has_tasks: bool = True,
+        growing_tasks: Sequence[str] = (),
     ) -> None:
         """Add a reading at ``time`` in seconds.
 
@@ -117,8 +125,10 @@ class MemoryLeakDetector(GrowthVerdict):
             traced: whether allocations are traced.
             shared: bytes of the memory that are shared memory.
             has_tasks: whether the process has had any task.
+            growing_tasks: the names of functions whose tasks grow, also if the sum of all tasks does not.
         """
-        self._units, self._traced, self._has_tasks = memory // UNIT, traced, has_tasks
+        self._units, self._traced = memory // UNIT, traced
+        self._has_tasks, self._growing_tasks = has_tasks, growing_tasks
         self.meter.add(time, self._units, 0)
         self._shared.add(time, shared // UNIT, 0)
         self._held.add(time, held, 0)
@@ -192,8 +202,8 @@ class MemoryLeakDetector(GrowthVerdict):
         """Return how fast memory grows, and which leaks, containers and types of objects grow with it."""
         growth = self.meter.growth
         rate = growth.text(lambda units: format_bytes(units * UNIT)) if growth else ""
-        also = self._growing()
-        causes = [f"along with {also}"] if also else []
+        also = [*self._growing_tasks[:LINES], *filter(None, [self._growing()])]
+        causes = [f"along with {', '.join(also)}"] if also else []
         containers = [one.text() for one in self._containers()]
         causes += containers
         shared = self._shared_share()
@@ -203,7 +213,7 @@ class MemoryLeakDetector(GrowthVerdict):
             causes = [self._unknown]
         what = "shared memory" if shared >= MOSTLY else "memory"
         part = f", {format_percent(shared)} of it shared memory" if LEAST_EXPLAINED <= shared < MOSTLY else ""
-        tasks = ", while live tasks do not" if self._has_tasks else ""
+        tasks = ", while live tasks do not" if self._has_tasks and not self._growing_tasks else ""
         return f"{what} grows{rate}{part}{tasks}{': ' if causes else ''}{'; '.join(causes)}"
 
     def _shared_share(self) -> float:

@@ -14,7 +14,7 @@ from ..counting.scan import task_objects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
+    from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
     from ..counting.counted_group import CountedGroup
     from ..counting.scan import Scan
@@ -144,10 +144,11 @@ class ChangedGroups(Part):
     def __init__(self, outbox: Outbox, scan: Scan) -> None:
         self._outbox, self._scan = outbox, scan
         self._next = 0.0
+        self._complete: Optional[float] = None  # the scan whose changes were all reported last
 
     def connect(self, descriptor: int) -> None:
         """Report all groups anew."""
-        self._next = 0.0
+        self._next, self._complete = 0.0, None
         for group in list(COUNTS.groups.values()):
             group.reported = None
 
@@ -194,6 +195,11 @@ class ChangedGroups(Part):
         self._next = now + min(LONGEST_INTERVAL, max(GROUPS_INTERVAL, changed / MOST_PER_SECOND))
         if part:
             self._outbox.send("groups", time=self._scan.began, groups=part, more=False)
+        self._complete = self._scan.began
+
+    def read(self) -> Dict[str, Any]:
+        """Return the time of the scan as of which all groups that had changed were reported."""
+        return {} if self._complete is None else {"groups_time": self._complete}
 
 
 def _most(lines: Dict[str, int]) -> List[Tuple[str, int]]:

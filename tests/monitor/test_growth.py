@@ -112,6 +112,17 @@ def test_growth_is_unknown_after_a_few_seconds():
     assert not meter.leaks
 
 
+def test_growth_that_was_certain_is_known_while_it_pauses_for_a_moment():
+    meter = GrowthMeter()
+    for tenth in range(180):
+        live = min(tenth, 120)
+        meter.add(tenth / 10, live, live)
+        if meter.lasting:
+            assert meter.growth is not None, tenth
+    assert not meter.rises_evenly
+    assert meter.growth.high > 300
+
+
 class Detected:
     """A `MemoryLeakDetector` fed with functions of time, and its events."""
 

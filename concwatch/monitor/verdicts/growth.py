@@ -185,8 +185,8 @@ class MeasuredGrowth(Struct, gc=False):
     """How many windows there were at this moment; the last `KEPT` of them count."""
     warm_up: int = 0
     """How many of them belong to the warm-up."""
-    rises_evenly: bool = False
-    """Whether windows of the warm-up count, because the rise is steady."""
+    has_risen: bool = False
+    """Whether windows of the warm-up count, because it rises steadily, or has done so lately."""
     found: Growth | None = None
     due: bool = True
     """Whether it has not been computed yet."""
@@ -201,7 +201,7 @@ class MeasuredGrowth(Struct, gc=False):
     def _computed(self) -> Growth | None:
         windows = self.windows[max(0, self.end - KEPT) : self.end]
         points = windows[self.warm_up :]
-        if len(points) < LEAST_POINTS and self.rises_evenly:
+        if len(points) < LEAST_POINTS and self.has_risen:
             points = windows[-LEAST_POINTS:]
         if len(points) < LEAST_POINTS:
             return None
@@ -257,7 +257,7 @@ class GrowthMeter:
             if self._growing or self.rises_evenly or self.leaks:
                 self._growing = 0 if self.is_level else self._growing + 1
             self.measured = MeasuredGrowth(
-                self._windows, len(self._windows), self._warm_up, self.rises_evenly
+                self._windows, len(self._windows), self._warm_up, self._growing > 0
             )
             # Readings are half a second apart: a window that began with one would be too long.
             self._begin(self._until if time < self._until + WINDOW else time, live, created)

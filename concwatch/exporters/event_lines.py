@@ -20,7 +20,8 @@ from concwatch.portable.protocol.text import flat
 class JsonEvents:
     """What happens in a watched program, as JSON objects of one line each.
 
-    An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity``, ``text``, ``number``, and
+    An event has ``time`` (UTC, ISO 8601), ``process``, ``kind``, ``severity``, ``text``, ``number``;
+    ``function`` and ``where``: the function that it is about, and its file and line, or null; and
     ``updates``: the number of the event about the same thing that it updates or ends, or null. A sample has
     ``time``, ``process``, ``pid``, its ``state`` and the metrics of `PROCESS_EXPORTED`, by name, in bytes and
     seconds.
@@ -43,11 +44,7 @@ class JsonEvents:
             event.time,
             {
                 "process": event.lane,
-                "kind": event.kind,
-                "severity": event.severity,
-                "text": event.text,
-                "number": event.number,
-                "updates": event.updates or None,
+                **event.identity,
             },
         )
 

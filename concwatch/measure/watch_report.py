@@ -39,11 +39,7 @@ def watch_report(snapshot: Snapshot, command: Sequence[str], exit_status: int | 
             {
                 "seconds": round(event.time, 3),
                 "process": event.lane,
-                "kind": event.kind,
-                "severity": event.severity,
-                "text": event.text,
-                "number": event.number,
-                "updates": event.updates or None,
+                **event.identity,
             }
             for event in snapshot.events.since(0)
         ],

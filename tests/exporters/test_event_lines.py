@@ -7,11 +7,14 @@ import shutil
 import pytest
 
 from concwatch.exporters.event_lines import RECOVERY, EventFile
+from concwatch.monitor.verdicts.events import Place
 from tests.watch_driver import lines_of
 
 
 def test_each_event_is_a_json_line_when_it_happens(bench, tmp_path):
-    bench.watching.log("app.py 40", "it leaks", "warning", "leak")  # before it is observed
+    bench.watching.log(
+        "app.py 40", "it leaks", "warning", "leak", place=Place("fetch", "/srv/app.py:10")
+    )  # before it is observed
     log = EventFile(str(tmp_path / "events"))
     log.observe(bench.watching)
     bench.advance()
@@ -23,6 +26,8 @@ def test_each_event_is_a_json_line_when_it_happens(bench, tmp_path):
         "kind": "leak",
         "severity": "warning",
         "text": "it leaks",
+        "function": "fetch",
+        "where": "/srv/app.py:10",
         **number,
     }
     bench.watching.log("", "the last one")

@@ -75,6 +75,8 @@ def test_an_update_says_which_event_it_updates_as_json(bench, agent):
     _, first, update, end = [json.loads(line) for _, line in lines.events()]
     assert (first["number"], first["updates"]) == (2, None)
     assert [one["updates"] for one in (update, end)] == [2, 2]
+    for one in (first, update, end):
+        assert (one["function"], one["where"]) == ("sync_queue", "/srv/app.py:68")
     assert [one["severity"] for one in (first, update, end)] == ["warning", "warning", "info"]
 
 

@@ -17,6 +17,7 @@ from concwatch.links.agent_messages import (
 )
 from concwatch.measure.watch_report import watch_report
 from concwatch.monitor.groups.resources import KEPT, MOST_GONE, POOL_WORKER, Resources
+from concwatch.monitor.verdicts.events import Place
 from tests.watch_driver import WatchBench
 
 HALF_SECONDS = 2
@@ -72,6 +73,7 @@ def test_threads_that_grow_are_told_within_twenty_seconds_with_the_line_at_which
     bench = watch(19, lambda second: threads(3 + int(second)))
     (event,) = told(bench)
     assert event.kind == "leak"
+    assert event.place == Place("__main__.watchdog", "/srv/app/jobs.py:12")
     assert event.text.startswith(
         "leak: threads of watchdog (app/jobs.py:12) grow by 60 a minute, 95 % 59 to 61, to "
     )

@@ -17,6 +17,7 @@ from concwatch.monitor.groups.group_moment import (
     Shares,
 )
 from concwatch.monitor.metrics.group_status import Function
+from concwatch.monitor.verdicts.events import Place
 from concwatch.monitor.verdicts.growth import LEAST_ENDED, GrowthMeter
 from concwatch.monitor.verdicts.growth_verdict import GrowthEvent, GrowthVerdict
 from concwatch.monitor.verdicts.holders import kept_text
@@ -36,9 +37,9 @@ SAME_TASK = 2.0
 class FinishedTasks(GrowthVerdict):
     """The verdict on the ended tasks of a group that are still referenced."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, place: Place) -> None:
         super().__init__()
-        self._name = name
+        self._name, self._place = name, place
         self._held: HeldValue | None = None
         self._all = GrowthMeter()
 
@@ -60,6 +61,11 @@ class FinishedTasks(GrowthVerdict):
     def is_evident(self) -> bool:
         """Whether their number rises steadily, other than by the tasks of one batch ending in turn."""
         return self.meter.rises_evenly and self._all.rises_evenly
+
+    @property
+    def place(self) -> Place:
+        """Where the function of the group is defined."""
+        return self._place
 
     @property
     def label(self) -> str:
@@ -103,7 +109,7 @@ class Group(GrowthVerdict):
         """When its oldest known task was created, on the agent's clock; None without one."""
         self._longest_life = 0.0
         """The longest time for which a task that has ended is known to have lived, in seconds."""
-        self.finished = FinishedTasks(self.label)
+        self.finished = FinishedTasks(self.label, self.place)
         self._memory = GroupMemory()
         self._recent: deque[Counted] = deque()  # within `RATE_SECONDS`, and one before that
         self._shares = Shares()
@@ -231,6 +237,11 @@ class Group(GrowthVerdict):
         line = report.left_lines[0].line if report.left_lines else ""
         created = f", created at {short_place(line)}" if line else ""
         return f"{self.label}: {counted(left, 'task')} left over when the main coroutine ended{created}"
+
+    @property
+    def place(self) -> Place:
+        """Where its function is defined."""
+        return Place.at(*self.function)
 
     @property
     def label(self) -> str:

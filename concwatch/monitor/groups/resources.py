@@ -7,6 +7,7 @@ from msgspec import Struct, structs
 from concwatch.links.agent_messages import AgentTick, ThreadWaits, WaitPlace
 from concwatch.monitor.groups.group import most_wait_at, with_place
 from concwatch.monitor.metrics.resource_status import ResourceKind, ResourceStatus
+from concwatch.monitor.verdicts.events import NOWHERE, Place
 from concwatch.monitor.verdicts.growth import Growth, GrowthMeter
 from concwatch.monitor.verdicts.growth_verdict import GrowthVerdict
 from concwatch.monitor.verdicts.leak_rule import (
@@ -128,6 +129,13 @@ class Resource(GrowthVerdict):
         """Return what may end the growth."""
         kind = self.report.kind
         return grace_period(kind, self._ending, self.meter.rise, None if kind == "jobs" else sockets)
+
+    @property
+    def place(self) -> Place:
+        """Where the function of the threads is defined, or where the executors are created."""
+        report = self.report
+        function = report.in_ if report.kind == "executors" else report.name
+        return Place.at(function, report.file, report.line) if report.file else NOWHERE
 
     @property
     def label(self) -> str:

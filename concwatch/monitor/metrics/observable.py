@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from concwatch.monitor.metrics.snapshot import Snapshot
-from concwatch.monitor.verdicts.events import NOTE, EventLog, Kind, MarkLog, Severity
+from concwatch.monitor.verdicts.events import NOTE, NOWHERE, EventLog, Kind, MarkLog, Place, Severity
 
 
 class Viewer(Protocol):
@@ -34,10 +34,16 @@ class Observable:
         """Notified of a step if they are due, to read a snapshot: one that nobody needs is not made."""
 
     def log(
-        self, lane: str, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0
+        self,
+        lane: str,
+        text: str,
+        severity: Severity = "info",
+        kind: Kind = "",
+        updates: int = 0,
+        place: Place = NOWHERE,
     ) -> int:
         """Add an event to the event log, and return its number; see `LaneEventSink`."""
-        return self.events.add(self.clock() - self.began, lane, text, severity, kind, updates)
+        return self.events.add(self.clock() - self.began, lane, text, severity, kind, updates, place)
 
     def mark(self, kind: str, text: str, lane: str = "") -> None:
         """Mark this moment with a command of the user."""

@@ -99,7 +99,7 @@ class AgentReports:
             report = reports.get(number, group.report)
             group.update(report, time, self._clock, rss)
             if report.left_over and (text := group.left_text()):
-                self._log(text, "warning", "left_over")
+                self._log(text, "warning", "left_over", place=group.place)
 
     def add_waits(self, waits: Waits) -> None:
         """Record where the tasks of a group wait."""

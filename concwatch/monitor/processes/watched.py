@@ -40,7 +40,7 @@ from concwatch.monitor.processes.process_verdicts import ProcessVerdicts
 from concwatch.monitor.processes.profiling import COMMAND as PROFILE
 from concwatch.monitor.processes.readings import Readings
 from concwatch.monitor.processes.watched_host import WatchedHost
-from concwatch.monitor.verdicts.events import Kind, LaneEventSink, Severity
+from concwatch.monitor.verdicts.events import NOWHERE, Kind, LaneEventSink, Place, Severity
 from concwatch.monitor.verdicts.rss_parts import outside_parts, rss_parts
 from concwatch.monitor.verdicts.waits import cycle_text
 from concwatch.portable.bridge.injection import NOT_PYTHON
@@ -116,8 +116,15 @@ class WatchedProcess:
         """Whether the process is running, as far as is known."""
         return self.current.alive
 
-    def _log_event(self, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
-        return self._log(self.name, text, severity, kind, updates)
+    def _log_event(
+        self,
+        text: str,
+        severity: Severity = "info",
+        kind: Kind = "",
+        updates: int = 0,
+        place: Place = NOWHERE,
+    ) -> int:
+        return self._log(self.name, text, severity, kind, updates, place)
 
     def set(self, **fields: Any) -> None:
         """Set fields of `current`."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, structs
 
 from concwatch.links.messages import Block, StackFrame
-from concwatch.monitor.verdicts.events import EventSink, ignored
+from concwatch.monitor.verdicts.events import EventSink, Place, ignored
 from concwatch.monitor.verdicts.ongoing import DECADES, Ongoing, OngoingStatus, told_after
 from concwatch.portable.protocol.text import short_place
 from concwatch.portable.protocol.units import counted, format_seconds
@@ -165,7 +165,7 @@ class BlockedPlaces:
             self._places[_key(block)] = place
         text = _status(block, going.throttled).ended
         if not (going.events.end(text) or explains(block, text)) and place.count in DECADES:
-            self._log(place.text(), "warning", "block")
+            self._log(place.text(), "warning", "block", place=Place(place.function, place.where))
 
     def _told(self, block: Block) -> float:
         """Return the seconds after which there is an event about a new block."""

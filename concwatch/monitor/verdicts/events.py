@@ -3,7 +3,7 @@
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Generic, Literal, Protocol, TypeVar, get_args
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from msgspec import Struct, structs
 
@@ -58,18 +58,44 @@ KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind)
 """All kinds but the empty one; reports count their events."""
 
 
+class Place(NamedTuple):
+    """Where in the watched program it happens that an event is about; empty if unknown, or nowhere."""
+
+    function: str = ""
+    """The name of a function."""
+    where: str = ""
+    """A file and a line: ``/srv/app.py:68``."""
+
+    @classmethod
+    def at(cls, function: str, file: str, line: int) -> "Place":
+        """Return the place of a function that is defined there; without a file, that is unknown."""
+        return cls(function, f"{file}:{line}" if file else "")
+
+
+NOWHERE = Place()
+
+
 class EventSink(Protocol):
     """Adds an event of a lane to the event log."""
 
-    def __call__(self, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
-        """Add an event: what happened, how serious it is, and what it is about; return its number.
+    def __call__(
+        self,
+        text: str,
+        severity: Severity = "info",
+        kind: Kind = "",
+        updates: int = 0,
+        place: Place = NOWHERE,
+    ) -> int:
+        """Add an event: what happened, how serious it is, what it is about, and where; return its number.
 
         ``updates`` is the number of the event that it updates or ends; 0 if it is about something else.
         """
         ...
 
 
-def ignored(text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0) -> int:
+def ignored(
+    text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0, place: Place = NOWHERE
+) -> int:
     """Add nothing: an `EventSink` where there is no log."""
     return 0
 
@@ -78,7 +104,13 @@ class LaneEventSink(Protocol):
     """Adds an event of any lane to the event log."""
 
     def __call__(
-        self, lane: str, text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0
+        self,
+        lane: str,
+        text: str,
+        severity: Severity = "info",
+        kind: Kind = "",
+        updates: int = 0,
+        place: Place = NOWHERE,
     ) -> int:
         """Add an event; ``lane`` is empty for an event of no lane."""
         ...
@@ -104,6 +136,20 @@ class Event(Struct, frozen=True):
     kind: Kind = ""
     updates: int = 0
     """The number of the event that it updates or ends, which is about the same; 0 for none."""
+    place: Place = NOWHERE
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What it is about, and where, as a JSON object has it."""
+        return {
+            "kind": self.kind,
+            "severity": self.severity,
+            "text": self.text,
+            "function": self.place.function or None,
+            "where": self.place.where or None,
+            "number": self.number,
+            "updates": self.updates or None,
+        }
 
 
 class Log(Generic[Entry]):
@@ -145,11 +191,12 @@ class EventLog(Log[Event]):
         severity: Severity = "info",
         kind: Kind = "",
         updates: int = 0,
+        place: Place = NOWHERE,
     ) -> int:
         """Add an event at ``time`` (seconds since the lab was created); see `EventSink`."""
         if not updates or kind not in ENDED:
             self.kinds[kind] += 1
-        self.append(Event(self.count + 1, time, lane, plain(text), severity, kind, updates))
+        self.append(Event(self.count + 1, time, lane, plain(text), severity, kind, updates, place))
         return self.count
 
 

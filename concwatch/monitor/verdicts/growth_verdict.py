@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
-from concwatch.monitor.verdicts.events import Kind, Severity
+from concwatch.monitor.verdicts.events import NOWHERE, Kind, Place, Severity
 from concwatch.monitor.verdicts.growth import GrowthMeter
 from concwatch.monitor.verdicts.leak_rule import GracePeriod
 
@@ -28,6 +28,8 @@ class GrowthEvent(NamedTuple):
     text: str
     severity: Severity
     kind: Kind
+    updates: int = 0
+    place: Place = NOWHERE
 
 
 class GrowthVerdict(ABC):
@@ -72,6 +74,11 @@ class GrowthVerdict(ABC):
     def label(self) -> str:
         """What grows."""
 
+    @property
+    def place(self) -> Place:
+        """Where in the program that is."""
+        return NOWHERE
+
     @abstractmethod
     def text(self) -> str:
         """Return what grows, how fast, and where, as far as that is known."""
@@ -101,17 +108,18 @@ class GrowthVerdict(ABC):
         grace = self.grace_period(sockets)
         if self.meter.lasting >= grace.seconds:
             self.verdict = self.leak_kind
-            return GrowthEvent(f"leak: {self.text()}", "warning", self.leak_kind)
+            return GrowthEvent(f"leak: {self.text()}", "warning", self.leak_kind, place=self.place)
         if self.verdict:
             return None
         self.verdict = "growth"
-        return GrowthEvent(f"{self.text()}; too early to call it a leak: {grace.reason}", "info", "growth")
+        text = f"{self.text()}; too early to call it a leak: {grace.reason}"
+        return GrowthEvent(text, "info", "growth", place=self.place)
 
     def _withdraw(self) -> GrowthEvent:
         also = ", and is no longer called a leak" if self.verdict == self.leak_kind else ""
         kind = WITHDRAWALS[self.verdict]
         self.verdict, self.was_withdrawn, self._asked_at = "", True, None
-        return GrowthEvent(f"{self.label}: no longer grows{also}", "info", kind)
+        return GrowthEvent(f"{self.label}: no longer grows{also}", "info", kind, place=self.place)
 
     def _is_known(self, now: float, ask: Callable[[], object] | None) -> bool:
         """Ask the agent, repeatedly; return True when it has answered, or has not answered in time."""

@@ -4,7 +4,7 @@ import math
 
 from msgspec import Struct
 
-from concwatch.monitor.verdicts.events import ENDED, EventSink, Kind
+from concwatch.monitor.verdicts.events import ENDED, EventSink, Kind, Place
 from concwatch.portable.protocol.units import format_seconds
 
 TOLD = (1.0, 10.0, 60.0, 600.0)
@@ -52,6 +52,11 @@ class OngoingStatus(Struct, frozen=True, omit_defaults=True):
         """The text of an event once it has ended."""
         return f"{self.subject} {self.brief}"
 
+    @property
+    def place(self) -> Place:
+        """Where in the program it happens."""
+        return Place(self.function, self.where)
+
     def as_json(self) -> dict[str, object]:
         """Return its entry in the report."""
         return {
@@ -87,7 +92,7 @@ class Ongoing:
         """Record for how long it has lasted, and add or update the event if that is due."""
         self.status = status
         if status.seconds >= self._due:
-            number = self._log(status.so_far, "warning", self._kind, self._event)
+            number = self._log(status.so_far, "warning", self._kind, self._event, status.place)
             self._event = self._event or number
             self._due = next((seconds for seconds in TOLD if seconds > status.seconds), math.inf)
 
@@ -100,5 +105,5 @@ class Ongoing:
         status, event = self.status, self._event
         self.status, self._event, self._due = None, 0, self._after
         if event and status is not None:
-            self._log(text or status.ended, "info", ENDED[self._kind], event)
+            self._log(text or status.ended, "info", ENDED[self._kind], event, status.place)
         return bool(event)

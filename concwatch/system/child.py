@@ -1,6 +1,7 @@
 """Child processes: starting and killing them, and describing how they ended."""
 
 import asyncio
+import contextlib
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from concwatch.portable.machine import open_files
 from concwatch.portable.machine.limits import limit_hit
-from concwatch.portable.machine.spawn import NICENESS, ChildSetup
+from concwatch.portable.machine.spawn import NICENESS, ChildSetup, kill_session
 from concwatch.portable.protocol.units import format_count
 
 ROOT = str(Path(__file__).resolve().parents[2])
@@ -37,20 +38,31 @@ async def start_child(
 ) -> asyncio.subprocess.Process:
     """Start a program in a session of its own, with no standard input.
 
+    If the caller is cancelled meanwhile, the whole session is killed.
+
     Raises:
         OSError: the program could not be started.
     """
     with ChildSetup(NICENESS) as setup:
-        child = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=stderr,
-            cwd=folder,
-            env=variables,
-            start_new_session=True,
-            pass_fds=setup.descriptors,
+        starting = asyncio.create_task(
+            asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                cwd=folder,
+                env=variables,
+                start_new_session=True,
+                pass_fds=setup.descriptors,
+            )
         )
+        try:
+            child = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # Without the shield asyncio would kill the program alone, not the processes that it has started.
+            with contextlib.suppress(OSError):
+                kill_session((await starting).pid)
+            raise
         setup.apply(child.pid)
     return child
 

@@ -15,8 +15,10 @@ real = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs the clocks of threads"),
 ]
 
+# Of random lengths: on a busy machine the kernel takes the processor away every 4 ms, which could be at the
+# same places each time.
 BURNS = """
-import asyncio, json, os, sys, threading, time
+import asyncio, json, os, random, sys, threading, time
 DATA = list(range(2000))
 def spins(seconds):
     ends = time.thread_time() + seconds
@@ -28,11 +30,11 @@ def dumps(seconds):
         json.dumps(DATA)
 async def in_python():
     while not ended:
-        spins(0.006)
+        spins(random.uniform(0.003, 0.009))
         await asyncio.sleep(0)
 async def in_c():
     while not ended:
-        dumps(0.002)
+        dumps(random.uniform(0.001, 0.003))
         await asyncio.sleep(0)
 def sleeps():
     while not ended: time.sleep(0.002)

@@ -1,13 +1,15 @@
 """What ends with the process that started it."""
 
+import asyncio
 import subprocess
 import sys
 
 import pytest
 
 from concwatch.portable.machine.spawn import Terminator
-from concwatch.system.child import ROOT
-from tests.processes import PATIENCE
+from concwatch.system.child import ROOT, start_child
+from tests.host_driver import eventually
+from tests.processes import PATIENCE, assert_ended
 
 pytestmark = pytest.mark.real
 
@@ -40,3 +42,24 @@ def test_a_process_is_terminated_when_the_one_that_watches_over_it_is_killed(sle
 def test_a_process_that_was_released_goes_on(sleeper):
     Terminator(sleeper.pid).release()
     assert sleeper.poll() is None
+
+
+async def test_a_start_that_is_cancelled_leaves_neither_the_program_nor_what_it_has_started(
+    tmp_path, monkeypatch
+):
+    pids = tmp_path / "pids"
+    started = asyncio.create_subprocess_exec
+
+    async def slow(*command, **options):  # as on a loaded machine
+        process = await started(*command, **options)
+        await eventually(pids.exists)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
+    script = f'sleep 600 & echo $$ $! > "{pids}.part"; mv "{pids}.part" "{pids}"; wait'
+    starting = asyncio.create_task(start_child(["sh", "-c", script]))
+    await eventually(pids.exists)
+    starting.cancel()
+    await asyncio.wait([starting])
+    assert starting.cancelled()
+    assert_ended(map(int, pids.read_text().split()))

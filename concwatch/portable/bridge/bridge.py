@@ -92,7 +92,8 @@ class Bridge:
         """Handle commands until either side ends."""
         self._out.write(b"\n")  # ends a line that a shell may have left unfinished
         self._out.send("host", walls=limits_report(), **host_report())
-        threading.Thread(target=self._end_when_silent, daemon=True).start()
+        for target in (self._end_when_silent, self._report_machine):
+            threading.Thread(target=target, daemon=True).start()
         for line in iter(self._lines.readline, b""):
             self._last_received = monotonic()
             self._handle(line)
@@ -127,16 +128,19 @@ class Bridge:
                 stop=lambda fields: watcher.stop(),
                 end=lambda fields: self._end(),
             )
-            threading.Thread(target=self._report_machine, daemon=True).start()
         return self._watcher
 
     def _report_machine(self) -> None:
+        """Report the host once a second until there is a worker: a slow start is no broken connection."""
         while self._worker is None:
-            self._out.send("host", **host_report())
             sleep(1)
+            self._out.send("host", **host_report())
 
     def _start(self, fields: Dict[str, Any]) -> None:
-        """Start the worker: a Python engine, a program whose bytes follow, or one that is built here."""
+        """Start the worker: a Python engine, a program whose bytes follow, or one that is built here.
+
+        Meanwhile commands are read: with a small CPU quota compiling a Python engine takes seconds.
+        """
         program, sources = (self._read(int(fields.get(name, 0))) for name in ("size", "sources"))
         variables = fields.get("environment", {})
         host = {"system": platform.system(), "processor": platform.machine()}
@@ -144,16 +148,23 @@ class Bridge:
         if program and not mismatches:
             descriptor = executable_file("concwatch-program", program)
             self._run([f"/proc/self/fd/{descriptor}", *fields.get("arguments", [])], variables, [descriptor])
-        elif sources:
-            arguments = (fields["ways"], sources, fields["engine"], variables)
-            threading.Thread(target=self._build, args=arguments, daemon=True).start()
-        elif program:
+        elif program and not sources:
             self._fail("the program is built for {}: this is {}".format(*mismatches[0]))
         else:
-            descriptor = compiled_archive(self._archive)
-            code = _START.format(archive=f"/proc/self/fd/{descriptor}", engine=fields["engine"])
-            safe_path = ["-P"] if sys.version_info >= (3, 11) else []
-            self._run([sys.executable, *safe_path, "-c", code], variables, [descriptor])
+            self._commands["stop"] = lambda fields: self._end()
+            target, arguments = (
+                (self._build, (fields["ways"], sources, fields["engine"], variables))
+                if sources
+                else (self._compile, (fields["engine"], variables))
+            )
+            threading.Thread(target=target, args=arguments, daemon=True).start()
+
+    def _compile(self, engine: str, variables: Dict[str, str]) -> None:
+        """Compile a Python engine and start it."""
+        descriptor = compiled_archive(self._archive)
+        code = _START.format(archive=f"/proc/self/fd/{descriptor}", engine=engine)
+        safe_path = ["-P"] if sys.version_info >= (3, 11) else []
+        self._run([sys.executable, *safe_path, "-c", code], variables, [descriptor])
 
     def _build(self, ways: List[Any], sources: bytes, engine: str, variables: Dict[str, str]) -> None:
         """Build the worker and start it."""
@@ -162,8 +173,6 @@ class Bridge:
         from concwatch.portable.build.runtime import Runtime
 
         self._builder = Builder(lambda text: self._out.send("building", text=text))
-        self._commands["stop"] = lambda fields: self._end()
-        threading.Thread(target=self._report_machine, daemon=True).start()
         try:
             built = self._builder.build(list(map(Runtime.from_fields, ways)), engine, sources)
         except BuildStopped:
@@ -173,7 +182,6 @@ class Bridge:
         if built.seconds:
             self._out.send("built", seconds=built.seconds)
         self._run(built.command, variables, [])
-        del self._commands["stop"]  # it is the worker's from now on
 
     def _read(self, size: int) -> bytes:
         """Read ``size`` bytes, sending a report each second: over a slow connection this takes a while."""
@@ -204,6 +212,7 @@ class Bridge:
                 setup.apply(self._worker.pid)
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._fail(f"could not be started: {error}")
+        self._commands.pop("stop", None)  # it is the worker's from now on
         self._pid = self._worker.pid
         self._objects = KernelObjectsSource(self._archive).of_worker(self._pid)
         self._throttling = throttling_of(self._pid)

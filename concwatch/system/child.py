@@ -61,7 +61,9 @@ async def start_child(
         except asyncio.CancelledError:
             # Without the shield asyncio would kill the program alone, not the processes that it has started.
             with contextlib.suppress(OSError):
-                kill_session((await starting).pid)
+                child = await starting
+                kill_session(child.pid)
+                await child.wait()
             raise
         setup.apply(child.pid)
     return child

@@ -747,7 +747,7 @@ async def main():
         await trio.sleep(0.1)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(handler)
-    await trio.to_thread.run_sync(sys.stdin.read)
+    await trio.lowlevel.wait_readable(sys.stdin)  # not in a thread, whose start may block the loop, too
     print(longest)
 trio.run(main)
 """

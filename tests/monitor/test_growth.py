@@ -130,7 +130,7 @@ class Detected:
         self.events, self.requests, self.counts = [], 0, 0
         self.objects = objects
         self.detector = MemoryLeakDetector(
-            lambda text, severity, kind="": self.events.append((kind, text)),
+            lambda text, severity, kind="", updates=0, place=None: self.events.append((kind, text)),
             self.request,
             request_objects=self.count if objects else None,
         )

@@ -25,7 +25,7 @@ class AskedProcess:
                     rss = int(memory(now) * MIB) + 10 * MIB
                     verdict.add_parts(RssParts(now, rss, free=known, in_arenas=True, arenas=9, pause=pause))
                 if event is not None:
-                    self.events.append((now, *event))
+                    self.events.append((now, event.text, event.severity, event.kind))
 
     @property
     def kinds(self):

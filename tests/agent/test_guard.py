@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from concwatch.portable.agent.basics.guard import MAX_KINDS, CaughtErrors
-from tests.agent_driver import PATIENCE, finish, oldest_and_newest
+from tests.agent_driver import PATIENCE, eventually, finish, oldest_and_newest
 
 pytestmark = pytest.mark.real
 
@@ -217,10 +217,9 @@ thread.join()
 def test_an_agent_that_cannot_be_loaded_is_told_and_the_thread_starts(monitor, python):
     program = start(monitor, LAZY, [], python)
     assert finish(program) == "started\n"
-    reports = [report for process in monitor.announced for report in process.all("agent_errors")]
-    assert [(one["error"], one["figures"]) for report in reports for one in report["kinds"]] == [
-        ("KeyError", "")
-    ]
+    process = eventually(lambda: monitor.announced and monitor.announced[0], "announcement")
+    (kind,) = process.wait("agent_errors")["kinds"]
+    assert (kind["error"], kind["figures"]) == ("KeyError", "")
 
 
 DEEP = """

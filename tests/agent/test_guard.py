@@ -217,9 +217,12 @@ thread.join()
 def test_an_agent_that_cannot_be_loaded_is_told_and_the_thread_starts(monitor, python):
     program = start(monitor, LAZY, [], python)
     assert finish(program) == "started\n"
-    process = eventually(lambda: monitor.announced and monitor.announced[0], "announcement")
-    (kind,) = process.wait("agent_errors")["kinds"]
-    assert (kind["error"], kind["figures"]) == ("KeyError", "")
+
+    def kinds():
+        reports = [report for process in monitor.announced for report in process.all("agent_errors")]
+        return [(one["error"], one["figures"]) for report in reports for one in report["kinds"]]
+
+    assert eventually(kinds, "error of the agent") == [("KeyError", "")]
 
 
 DEEP = """

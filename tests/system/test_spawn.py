@@ -47,12 +47,12 @@ def test_a_process_that_was_released_goes_on(sleeper):
 async def test_a_start_that_is_cancelled_leaves_neither_the_program_nor_what_it_has_started(
     tmp_path, monkeypatch
 ):
-    pids = tmp_path / "pids"
+    pids, is_cancelled = tmp_path / "pids", asyncio.Event()
     started = asyncio.create_subprocess_exec
 
     async def slow(*command, **options):  # as on a loaded machine
         process = await started(*command, **options)
-        await eventually(pids.exists)
+        await is_cancelled.wait()
         return process
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
@@ -60,6 +60,8 @@ async def test_a_start_that_is_cancelled_leaves_neither_the_program_nor_what_it_
     starting = asyncio.create_task(start_child(["sh", "-c", script]))
     await eventually(pids.exists)
     starting.cancel()
+    await asyncio.sleep(0)
+    is_cancelled.set()
     await asyncio.wait([starting])
     assert starting.cancelled()
     assert_ended(map(int, pids.read_text().split()))

@@ -150,19 +150,19 @@ def test_other_systems_have_no_reader(monkeypatch):
 @pytest.mark.real
 @pytest.mark.skipif(not LINUX, reason="only Linux has control groups")
 async def test_a_worker_that_is_throttled_says_so():
-    with cpu_group(0.3) as prefix:
+    with cpu_group(0.1) as prefix:
         engine = ENGINES["asyncio"].on(Host("small", prefix, sys.executable))
         lab = Lab([engine], settings=Settings("sleep:0.02"), open_link=open_process)
         run = asyncio.create_task(lab.run())
         (lane,) = lab.lanes
         try:
-            lab.set_target(lane, 2_000)  # far more than the quota lets it start again and again
-            limit = "CPU quota (0.3 cores): throttled for "
+            lab.set_target(lane, 2_000)  # far more than a tenth of a core can start again and again
+            limit = "CPU quota (0.1 cores): throttled for "
             await eventually(
                 lambda: (limited_by(lab.snapshot().lanes[0], lab.snapshot()) or "").startswith(limit),
                 lambda: (lane.sample, lab.events.since(0)),
             )
-            assert lane.worker.status.cpu_quota == 0.3
+            assert lane.worker.status.cpu_quota == 0.1
             assert lane.sample.throttled > 0.1
         finally:
             run.cancel()

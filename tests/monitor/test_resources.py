@@ -197,53 +197,49 @@ def test_what_grows_no_longer_is_taken_back_once():
     assert kinds(bench) == ["leak", "leak_withdrawn"]
 
 
-def test_memory_that_grows_names_the_threads_that_grow_with_it():
+def watch_while_memory_grows(counts, groups=None):
+    """Return the bench after a minute in which memory grows by 4 MiB a second, with ``groups(second)``."""
     bench = WatchBench()
     bench.first = bench.agent(40)
     lane = bench.watching.lanes[0]
 
-    def counts(second):
+    def growing(second):
         lane.readings.reader.rss += 2 << 20
-        return {"live": 1, "created": 1, **threads(3 + int(second))}
+        if groups is not None:
+            bench.first.report(Groups(second, groups(second)))
+        return counts(second)
 
-    watch(60, counts, bench)
+    return watch(60, growing, bench)
+
+
+def test_memory_that_grows_names_the_threads_that_grow_with_it():
+    bench = watch_while_memory_grows(
+        lambda second: {"live": 1, "created": 1, **threads(3 + int(second))},
+    )
     leak, memory = told(bench)
     assert (leak.kind, memory.kind) == ("leak", "growth")
     assert "while live tasks do not: along with watchdog (app/jobs.py:12); too early" in memory.text
 
 
 def test_memory_that_grows_names_the_function_whose_tasks_grow_although_the_sum_of_all_does_not():
-    bench = WatchBench()
-    bench.first = bench.agent(40)
-    lane = bench.watching.lanes[0]
-
-    def counts(second):
-        lane.readings.reader.rss += 2 << 20
+    def groups(second):
         stays, others = int(second), 200 - int(second)
-        bench.first.report(
-            Groups(second, [
-                GroupReport(1, "confirm_later", "app/orders.py", 30, live=stays, created=stays, ended=0),
-                GroupReport(2, "serve", "app/orders.py", 15, live=others, created=200, ended=200 - others),
-            ])
-        )  # fmt: skip
-        return {"live": stays + others, "created": 200 + stays}
+        return (
+            GroupReport(1, "confirm_later", "app/orders.py", 30, live=stays, created=stays, ended=0),
+            GroupReport(2, "serve", "app/orders.py", 15, live=others, created=200, ended=200 - others),
+        )
 
-    watch(60, counts, bench)
+    bench = watch_while_memory_grows(lambda second: {"live": 200, "created": 200 + int(second)}, groups)
     memory = next(event for event in told(bench) if event.text.startswith("memory"))
     assert "live tasks do not" not in memory.text
     assert ": along with confirm_later (app/orders.py:30); too early" in memory.text
 
 
 def test_memory_that_grows_with_the_jobs_of_a_queue_is_not_told_beside_it():
-    bench = WatchBench()
-    bench.first = bench.agent(40)
-    lane = bench.watching.lanes[0]
-
-    def counts(second):
-        lane.readings.reader.rss += 2 << 20
-        return {"live": 1, "created": 1, "queued": int(40 * second), **jobs(int(40 * second))}
-
-    assert kinds(watch(60, counts, bench)) == ["growth"]
+    bench = watch_while_memory_grows(
+        lambda second: {"live": 1, "created": 1, "queued": int(40 * second), **jobs(int(40 * second))},
+    )
+    assert kinds(bench) == ["growth"]
 
 
 def test_pools_that_are_gone_are_forgotten():

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from concwatch.monitor.metrics.snapshot import Snapshot
-from concwatch.monitor.verdicts.events import NOTE, NOWHERE, EventLog, Kind, MarkLog, Place, Severity
+from concwatch.monitor.verdicts.events import NOTE, EventLog, LaneEventSink, MarkLog
 
 
 class Viewer(Protocol):
@@ -28,22 +28,14 @@ class Observable:
     def __init__(self, clock: Callable[[], float], hz: float) -> None:
         self.clock, self.hz, self.began = clock, hz, clock()
         self.events, self.marks = EventLog(), MarkLog()
+        self.log: LaneEventSink = lambda *event, **fields: self.events.add(
+            self.clock() - self.began, *event, **fields
+        )
+        """Adds an event to the event log, and returns its number."""
         self.observers: list[Callable[[Snapshot], None]] = []
         """Called with a snapshot at the end of each step; none may raise."""
         self.viewers: list[Viewer] = []
         """Notified of a step if they are due, to read a snapshot: one that nobody needs is not made."""
-
-    def log(
-        self,
-        lane: str,
-        text: str,
-        severity: Severity = "info",
-        kind: Kind = "",
-        updates: int = 0,
-        place: Place = NOWHERE,
-    ) -> int:
-        """Add an event to the event log, and return its number; see `LaneEventSink`."""
-        return self.events.add(self.clock() - self.began, lane, text, severity, kind, updates, place)
 
     def mark(self, kind: str, text: str, lane: str = "") -> None:
         """Mark this moment with a command of the user."""

@@ -40,7 +40,7 @@ from concwatch.monitor.processes.process_verdicts import ProcessVerdicts
 from concwatch.monitor.processes.profiling import COMMAND as PROFILE
 from concwatch.monitor.processes.readings import Readings
 from concwatch.monitor.processes.watched_host import WatchedHost
-from concwatch.monitor.verdicts.events import NOWHERE, Kind, LaneEventSink, Place, Severity
+from concwatch.monitor.verdicts.events import EventSink, LaneEventSink, Severity
 from concwatch.monitor.verdicts.rss_parts import outside_parts, rss_parts
 from concwatch.monitor.verdicts.waits import cycle_text
 from concwatch.portable.bridge.injection import NOT_PYTHON
@@ -91,6 +91,7 @@ class WatchedProcess:
     ) -> None:
         self.number, self.pid, self.began, self.host = number, pid, now, host.name
         self.current = ProcessNow(name, ppid)
+        self._log_event: EventSink = lambda *event, **fields: log(self.name, *event, **fields)
         self.agent = AgentConnection(self._log_event, partial(host.request_stack, pid), now)
         self.readings = Readings(host, pid, now)
         self.reports = AgentReports(self._log_event)
@@ -101,7 +102,7 @@ class WatchedProcess:
             self.agent.request_stack,
             partial(self.request_memory, longest=MAX_PAUSE),
         )
-        self._host, self._log = host, log
+        self._host = host
         self._lost: _LostAgent | None = None
         self._final: tuple[EndedGroup, ...] = ()
         """Its groups once it has ended."""
@@ -115,16 +116,6 @@ class WatchedProcess:
     def alive(self) -> bool:
         """Whether the process is running, as far as is known."""
         return self.current.alive
-
-    def _log_event(
-        self,
-        text: str,
-        severity: Severity = "info",
-        kind: Kind = "",
-        updates: int = 0,
-        place: Place = NOWHERE,
-    ) -> int:
-        return self._log(self.name, text, severity, kind, updates, place)
 
     def set(self, **fields: Any) -> None:
         """Set fields of `current`."""

@@ -93,9 +93,7 @@ class EventSink(Protocol):
         ...
 
 
-def ignored(
-    text: str, severity: Severity = "info", kind: Kind = "", updates: int = 0, place: Place = NOWHERE
-) -> int:
+def ignored(*event: object, **fields: object) -> int:
     """Add nothing: an `EventSink` where there is no log."""
     return 0
 

@@ -13,6 +13,7 @@ import platform
 import subprocess
 import sys
 import threading
+from functools import partial
 from time import monotonic, sleep
 
 from concwatch.portable.bridge.machine_report import host_report, limits_report, survey_report
@@ -152,12 +153,8 @@ class Bridge:
             self._fail("the program is built for {}: this is {}".format(*mismatches[0]))
         else:
             self._commands["stop"] = lambda fields: self._end()
-            target, arguments = (
-                (self._build, (fields["ways"], sources, fields["engine"], variables))
-                if sources
-                else (self._compile, (fields["engine"], variables))
-            )
-            threading.Thread(target=target, args=arguments, daemon=True).start()
+            start = partial(self._build, fields["ways"], sources) if sources else self._compile
+            threading.Thread(target=start, args=(fields["engine"], variables), daemon=True).start()
 
     def _compile(self, engine: str, variables: Dict[str, str]) -> None:
         """Compile a Python engine and start it."""

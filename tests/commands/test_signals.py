@@ -361,4 +361,5 @@ def test_a_program_that_gets_a_signal_prints_and_ends_as_it_does_bare(stack, nam
         watched = run.ends_with(name)
     finally:
         run.close()
-    assert "\n".join(difflib.unified_diff(bare, watched, "bare", way, lineterm="", n=0)) == ""
+    difference = "\n".join(difflib.unified_diff(bare, watched, "bare", way, lineterm="", n=0))
+    assert not difference, f"{difference}\n\nThe whole output:\n{run.output}"

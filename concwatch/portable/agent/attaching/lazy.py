@@ -19,7 +19,7 @@ OPTIONS = "CONCWATCH_AGENT_OPTIONS"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
+    from types import FrameType, ModuleType
     from typing import Any, ContextManager, Dict, Optional
 
 FRAMEWORKS = ("asyncio", "trio", "gevent", "greenlet")
@@ -121,7 +121,12 @@ class LazyStart:
     def _collected(self, phase: str, info: "Dict[str, int]") -> None:
         # A framework that is in `sys.modules` by now is still being imported: its functions cannot be
         # replaced yet. The end of its import starts the agent.
-        if phase == "stop" and monotonic() >= self._due and set(FRAMEWORKS).isdisjoint(sys.modules):
+        if (
+            phase == "stop"
+            and monotonic() >= self._due
+            and set(FRAMEWORKS).isdisjoint(sys.modules)
+            and not _within_import_system(sys._getframe(1).f_back)
+        ):
             self.start()
 
     @guarded("")
@@ -153,6 +158,15 @@ class LazyStart:
         """Report a forked process, unless `subprocess` is about to execute another program in it."""
         if self._waiting and sys._getframe(1).f_globals.get("__name__") != "subprocess":
             self._announce()
+
+
+def _within_import_system(frame: "Optional[FrameType]") -> bool:
+    """Return whether a frame is of the import system itself, not of a module that is being imported.
+
+    Its locks are not reentrant up to Python 3.11: an import there, as by a callback of the garbage collector,
+    makes the program's own import raise KeyError, or never end.
+    """
+    return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib.")
 
 
 def _errors() -> str:

@@ -363,6 +363,7 @@ def test_a_real_worker_sends_exactly_the_specified_fields(tmp_path):
         worker.send("target", tasks=1)
         worker.wait("error", lambda report: report["detail"])
         worker.wait("block")
+        worker.wait("tick", lambda tick: "failures" in tick)
         for type_, fields in specified_reports(OF_A_WORKER).items():
             reports = worker.all(type_)
             assert reports, type_

@@ -10,7 +10,7 @@ namespace Concwatch
     /// </remarks>
     sealed class FileLimit
     {
-        const double Calm = 0.2; // seconds without a failure after which it is over
+        const double Quiet = 0.25; // seconds without a failure after which it is over
 
         readonly Goal goal;
         string detail; // of the last failure; null if there is nothing to report
@@ -43,7 +43,7 @@ namespace Concwatch
         /// <summary>Returns the report once, when the last failure was a while ago; else null.</summary>
         public Report Over()
         {
-            if (detail == null || Clock.Now - last < Calm)
+            if (detail == null || Clock.Now - last < Quiet)
             {
                 return null;
             }

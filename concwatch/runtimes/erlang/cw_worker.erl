@@ -15,7 +15,7 @@
 %% Messages handled between two checks for commands.
 -define(HANDLED, 1000).
 %% Milliseconds without a failure after which a limit that running tasks have hit is reported.
--define(CALM, 200).
+-define(QUIET, 250).
 
 -spec start_link(module(), cw_wire:wire(), cw_counts:counts(), pid()) -> worker().
 start_link(Engine, Wire, Counts, Reporter) ->
@@ -72,7 +72,7 @@ handle_messages(Left, Patience, #state{tasks = Tasks, steady = Steady} = State) 
             handle_messages(Left - 1, 0, apply_command(Command, Arrived, State));
         {begun, Target} ->
             handle_messages(Left - 1, 0, State#state{begun = Target});
-        calm ->
+        quiet ->
             handle_messages(Left - 1, 0, report_file_limit(State));
         %% What some tasks also send: a result, and an exit signal to linked processes.
         _ ->
@@ -177,15 +177,15 @@ hit_file_limit(Reason, #state{counts = Counts, goal = Goal, file_limit = Before}
                     {First, Target, _, _} -> First;
                     _ -> Target
                 end,
-            Before =:= none andalso erlang:send_after(?CALM, self(), calm),
+            Before =:= none andalso erlang:send_after(?QUIET, self(), quiet),
             State#state{goal = Settled, file_limit = {Wanted, Standing, Reason, erlang:monotonic_time(millisecond)}}
     end.
 
 report_file_limit(#state{wire = Wire, goal = Goal, file_limit = {Wanted, Standing, Reason, Last}} = State) ->
-    Left = Last + ?CALM - erlang:monotonic_time(millisecond),
+    Left = Last + ?QUIET - erlang:monotonic_time(millisecond),
     case cw_goal:target(Goal) of
         _ when Left > 0 ->
-            erlang:send_after(Left, self(), calm),
+            erlang:send_after(Left, self(), quiet),
             State;
         Standing ->
             {Wall, Value} = file_limit(Reason),

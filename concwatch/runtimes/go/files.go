@@ -7,7 +7,7 @@ import (
 )
 
 // quiet is how long no task must have failed at the limit on open files before it is reported.
-const quiet = 100 * time.Millisecond
+const quiet = 250 * time.Millisecond
 
 // FileLimit is the limit on open files. Running tasks hit it, many at once, and each that fails would be replaced
 // by one that fails as well: so the target is lowered while they fail, and reported when that is over.

@@ -10,7 +10,7 @@ import java.nio.channels.SocketChannel;
  * that fails would be replaced by one that fails as well.
  */
 final class FileLimit {
-    private static final long CALM = 200_000_000; // nanoseconds without a failure after which it is over
+    private static final long QUIET = 250_000_000; // nanoseconds without a failure after which it is over
 
     private final Counts counts;
     private final Goal goal;
@@ -50,7 +50,7 @@ final class FileLimit {
             hit = null;
             last = System.nanoTime();
             settle(String.valueOf(now.getMessage()));
-        } else if (detail != null && System.nanoTime() - last > CALM) {
+        } else if (detail != null && System.nanoTime() - last > QUIET) {
             if (goal.target() == standing) { // otherwise another one has been set since
                 wire.send("limit",
                         "standing", standing, "wanted", wanted, "wall", "ulimit -n", "value", most(), "detail", detail);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-const QUIET = 100; // milliseconds without a failure after which the limit is reported
+const QUIET = 250; // milliseconds without a failure after which the limit is reported
 
 /** The limit on open files of this process, or null if it cannot be read. */
 function openFiles() {

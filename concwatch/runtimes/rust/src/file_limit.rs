@@ -2,11 +2,13 @@
 //! fails as well: so the target is lowered while they fail, and that is reported when it is over.
 
 use crate::goal::Goal;
+use std::time::{Duration, Instant};
+
+const QUIET: Duration = Duration::from_millis(250); // without a failure, after which it is over
 
 #[derive(Default)]
 pub struct FileLimit {
     hit: Option<Hit>,
-    recently: bool, // since the last check
 }
 
 pub struct Hit {
@@ -14,6 +16,8 @@ pub struct Hit {
     pub wanted: u64,
     /// The one that it was lowered to.
     pub lowered: u64,
+    /// When it was.
+    at: Instant,
 }
 
 impl FileLimit {
@@ -29,15 +33,13 @@ impl FileLimit {
         self.hit = Some(Hit {
             wanted,
             lowered: standing,
+            at: Instant::now(),
         });
-        self.recently = true;
     }
 
-    /// What is to be reported, once, if no task has failed since the last call, and no other target has been set.
+    /// What is to be reported, once, if no task has failed for a while, and no other target has been set.
     pub fn over(&mut self, target: u64) -> Option<Hit> {
-        if std::mem::take(&mut self.recently) {
-            return None;
-        }
-        self.hit.take().filter(|hit| hit.lowered == target)
+        let hit = self.hit.take_if(|hit| hit.at.elapsed() >= QUIET);
+        hit.filter(|hit| hit.lowered == target)
     }
 }

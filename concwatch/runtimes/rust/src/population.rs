@@ -92,13 +92,13 @@ fn report_limit(standing: u64, wanted: u64, wall: &str, value: Value, detail: &s
     );
 }
 
-/// Report the limit on open files, if tasks have hit it, but none since the last call.
+/// Report the limit on open files, if tasks have hit it, but none for a while.
 pub fn check_file_limit() {
     let mut population = lock();
     let target = population.goal.target;
     let over = population.files.over(target);
     drop(population);
-    if let Some(Hit { wanted, lowered }) = over {
+    if let Some(Hit { wanted, lowered, .. }) = over {
         let value = system::open_file_limit().into();
         report_limit(lowered, wanted, "ulimit -n", value, "too many open files");
     }

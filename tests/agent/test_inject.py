@@ -98,22 +98,41 @@ def test_forks_and_multiprocessing_are_watched_without_warnings(monitor, python)
         eventually(lambda process=process: process.closed, "end")
 
 
-def test_a_fork_in_a_running_loop_counts_inherited_tasks(monitor):
-    monitor.start(
-        "import asyncio, os, time\n"
-        "async def stays(): await asyncio.sleep(600)\n"
-        "async def main():\n"
-        "    tasks = [asyncio.create_task(stays()) for _ in range(5)]\n"
-        "    await asyncio.sleep(0)\n"
-        "    if not os.fork(): time.sleep(600)\n"
-        "    await asyncio.gather(*tasks)\n"
-        "asyncio.run(main())\n",
-        python=EVERY.get("CPython 3.13", sys.executable),  # 3.14 keeps no list of them for a child
-    )
+FORKS_IN_LOOP = """
+import asyncio, os, sys, time
+async def stays(): await asyncio.sleep(600)
+async def main():
+    tasks = [asyncio.create_task(stays()) for _ in range(5)]
+    await asyncio.sleep(0.2)
+    if not os.fork():
+        time.sleep(1.5)
+        asyncio.run(stays())
+    await asyncio.gather(*tasks)
+if sys.argv[1] == "uvloop":
+    import uvloop
+    uvloop.run(main())
+else:
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("loop", "python"),
+    [*(("asyncio", python) for python in EVERY.values()), ("uvloop", sys.executable)],
+    ids=[*EVERY, "uvloop"],
+)
+def test_the_loop_in_which_a_child_was_forked_is_not_one_of_the_childs(monitor, loop, python):
+    monitor.start(FORKS_IN_LOOP, loop, python=python)
     monitor.process(1)
     first, second = monitor.processes
-    child = first if first.ready["ppid"] == second.ready["pid"] else second
-    child.group("stays", created=0, since=5, live=5)
+    child, parent = (first, second) if first.ready["ppid"] == second.ready["pid"] else (second, first)
+    child.group("stays", live=1)
+    (running,) = child.wait("tick", lambda tick: tick.get("loops"))["loops"]
+    assert running["kind"].startswith("asyncio.")
+    parent.group("stays", live=5)
+    reported = [group for report in child.all("groups") for group in report["groups"]]
+    assert {group["live"] for group in reported if group["name"] == "stays"} == {1}
+    assert child.all("block") == parent.all("block") == []
 
 
 def test_a_child_process_is_watched_once_with_and_without_a_preexec_fn(monitor):

@@ -156,7 +156,7 @@ class Blocks(Part):
         self._used = used
 
     def _find_loops(self, now: float) -> None:
-        running = {id(loop): loop for loop in COUNTS.loops.open() if loop.is_running()}
+        running = {id(loop): loop for loop in COUNTS.loops.running()}
         for key in set(self._beats) - set(TRIO):
             if key not in running or not TIMERS[key].measures(running[key]):
                 self._remove(key)

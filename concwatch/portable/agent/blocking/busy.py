@@ -175,7 +175,7 @@ class Busy(Part):
     def step(self, now: float) -> None:
         """Look for loops, and decide for each whether steps are timed. Never raises."""
         self.due = now + UPDATED
-        running = {id(loop): loop for loop in COUNTS.loops.open() if loop.is_running()}
+        running = {id(loop): loop for loop in COUNTS.loops.running()}
         for key in set(self._meters) - set(running):
             self._remove(key)
         for key, loop in running.items():

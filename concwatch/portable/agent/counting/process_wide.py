@@ -24,6 +24,8 @@ class Loops:
     def __init__(self) -> None:
         self.known: Dict[int, Any] = {}
         """By ``id``: a weak reference to each."""
+        self._copies: List[Any] = []
+        """Weak references to those that ran when this process was forked."""
 
     def add(self, loop: Any) -> None:
         """Add an event loop to the known ones."""
@@ -36,6 +38,23 @@ class Loops:
     def clear(self) -> None:
         """Forget all loops."""
         self.known.clear()
+
+    @guarded("event loops")
+    def start_in_child(self) -> None:
+        """Note that the running loops are copies, in a child that has just been forked. Never raises."""
+        self._copies = [ref(loop) for loop in self.open() if loop.is_running()]
+
+    def running(self) -> List[Any]:
+        """Return the known event loops that run in this process."""
+        copies = self.copies()
+        return [loop for loop in self.open() if loop.is_running() and loop not in copies]
+
+    def copies(self) -> List[Any]:
+        """Return the event loops that run in the parent of this process: their tasks do nothing here."""
+        found = [loop for loop in [copy() for copy in self._copies] if loop is not None and loop.is_running()]
+        # One that the child has ended may run again, in the child.
+        self._copies = [ref(loop) for loop in found]
+        return found
 
     def open(self) -> List[Any]:
         """Return the known event loops that are not closed."""

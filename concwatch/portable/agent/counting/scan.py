@@ -131,6 +131,7 @@ class Tasks:
     def __init__(self) -> None:
         began = thread_time()
         references = _weak_set()
+        self._copies = COUNTS.loops.copies()
         self._references = list(references or ())
         self._tasks: List[Any] = []
         self.greenlets = all_members()
@@ -138,6 +139,8 @@ class Tasks:
         if references is None or LINKED:
             all_tasks: Any = getattr(sys.modules.get("asyncio.tasks"), "all_tasks", None)
             for loop in COUNTS.loops.open() if all_tasks is not None else ():
+                if loop in self._copies:
+                    continue
                 try:
                     self._tasks += all_tasks(loop)
                 except RuntimeError:  # up to 3.13: too many were created meanwhile
@@ -155,7 +158,10 @@ class Tasks:
         if self._references:
             chunk = self._references[-CHUNK:]
             del self._references[-CHUNK:]
-            return [task for task in [reference() for reference in chunk] if task is not None]
+            tasks = [task for task in [reference() for reference in chunk] if task is not None]
+            if self._copies:
+                tasks = [task for task in tasks if getattr(task, "get_loop", int)() not in self._copies]
+            return tasks
         chunk = self._tasks[-CHUNK:]
         del self._tasks[-CHUNK:]
         return chunk

@@ -264,6 +264,7 @@ class AgentReporter:
             self.on = False
             return
         self.pid = os.getpid()
+        COUNTS.loops.start_in_child()
         self._disconnect()
         self._monitors.forget()
         self._thread.reset()

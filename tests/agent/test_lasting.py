@@ -36,6 +36,24 @@ def twice():
             with again: pass
         except ValueError:
             pass
+class Bank:
+    def __init__(self): self.locks = {name: threading.RLock() for name in "xyz"}
+    def transfer(self, source, target, ready):
+        with self.locks[source]:
+            ready.wait()
+            with self.locks[target]: pass
+forks = [threading.Lock() for _ in range(4)]
+def dine(seat, ready):
+    with forks[seat]:
+        ready.wait()
+        with forks[(seat + 1) % 4]: pass
+def walks(ready):  # holds the last one, whatever ``number`` is now
+    for number in range(2):
+        with spare[number]:
+            number = 2
+            ready.wait()
+            with spare[2]: pass
+spare = [threading.Lock() for _ in range(3)]
 def waits(event):  # for a lock that nobody gives back, which is no deadlock
     with event._cond: pass
 def queue(items): items.get()
@@ -47,6 +65,14 @@ for functions in ([left, right], [one.transfer, other.transfer]):
         arguments = (ready,) if function in (left, right) else ((other, one)[index], ready)
         threading.Thread(target=function, args=arguments, daemon=True).start()
 threading.Thread(target=twice, daemon=True).start()
+bank, ready = Bank(), threading.Barrier(2)
+for source, target in ("xz", "zx"):
+    threading.Thread(target=bank.transfer, args=(source, target, ready), daemon=True).start()
+ready = threading.Barrier(4)
+for seat in range(4):
+    threading.Thread(target=dine, args=(seat, ready), daemon=True).start()
+spare[2].acquire()
+threading.Thread(target=walks, args=(threading.Barrier(1),), daemon=True).start()
 event = threading.Event()
 event._cond.acquire()
 threading.Thread(target=waits, args=(event,), daemon=True).start()
@@ -72,15 +98,18 @@ def test_threads_that_wait_for_each_others_locks_are_reported(monitor, python):
             if report["kind"] == "deadlock" and not report["ended"]
         }
 
-    eventually(lambda: len(found()) == 3, "three deadlocks")
+    eventually(lambda: len(found()) == 5, "five deadlocks")
     lines = [line_of(DEADLOCKS, text) for text in ("with b: pass", "with a: pass", "other.lock.acquire")]
+    bank, table = "self.locks[target]", "forks[(seat + 1) % 4]"
     assert found() == {
         tuple(sorted(((str(lines[0]), "b"), (str(lines[1]), "a")))),
         ((str(lines[2]), "other.lock"),) * 2,
         ((str(line_of(DEADLOCKS, "with again: pass")), "again"),),
+        ((str(line_of(DEADLOCKS, f"with {bank}: pass")), bank),) * 2,
+        ((str(line_of(DEADLOCKS, f"with {table}: pass")), table),) * 4,
     }
     finish(program)
-    assert {report["number"] for report in process.all("lasting") if report["ended"]} == {1, 2, 3}
+    assert {report["number"] for report in process.all("lasting") if report["ended"]} == {1, 2, 3, 4, 5}
 
 
 SHUTDOWN = """

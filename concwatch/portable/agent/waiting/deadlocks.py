@@ -2,7 +2,7 @@
 
 A lock of `threading` does not know which thread holds it. But a thread that is inside a ``with`` statement
 holds the lock of that statement, and one between the calls of ``acquire`` and ``release`` of a function holds
-that lock, too. Which lock that is, is read from the names in the code. Only threads that have not moved
+that lock, too. Which lock that is, is read from the expressions in the code. Only threads that have not moved
 between two looks are examined.
 """
 
@@ -19,15 +19,14 @@ from ..basics.own_code import is_agent, is_own
 from ..basics.primitives import allocate_lock, get_ident
 from ..counting.counted_group import FREE_THREADED
 from ..counting.threads import THREADING, place_of
-from ..memory.frames import variables_of
+from .expressions import LoadedExpressions, attribute_of, names_in, text_of, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
-    Names = Tuple[str, ...]
-    """A variable, and attributes: of ``self.lock`` these two."""
+    from .expressions import Expression
 
 MAX_THREADS = 1_000
 """Threads above which there is no look."""
@@ -51,66 +50,51 @@ ENTERING = ("BEFORE_WITH", "SETUP_WITH", "BEFORE_ASYNC_WITH", "SETUP_ASYNC_WITH"
 
 CALLS = ("CALL", "PRECALL", "CALL_METHOD", "CALL_FUNCTION")
 
-BETWEEN = (
-    "CACHE",
-    "COPY",
-    "SWAP",
-    "PUSH_NULL",
-    "NOP",
-    "EXTENDED_ARG",
-    "RESUME",
-    "NOT_TAKEN",
-    "ROT_TWO",
-    "DUP_TOP",
-)
-"""Instructions that change nothing about which object was loaded last."""
-
 ACQUIRING, RELEASING = ("acquire", "__enter__"), ("release", "__exit__")
 
 
 class _Code:
-    """What the code of a function does with locks, as far as its names tell."""
+    """What the code of a function does with locks, as far as its expressions tell."""
 
-    __slots__ = ("calls", "held", "offsets", "waits")
+    __slots__ = ("calls", "held", "offsets", "stores", "waits")
 
     def __init__(self, code: CodeType) -> None:
         import dis  # few programs need it
 
         instructions = list(dis.get_instructions(code))
         self.offsets = [one.offset for one in instructions]
-        self.waits: Dict[int, Names] = {}
+        self.waits: Dict[int, Expression] = {}
         """By offset: what the instruction there waits for, if that is a lock."""
-        self.calls: List[Tuple[int, bool, Names]] = []
+        self.calls: List[Tuple[int, bool, Expression]] = []
         """The calls of ``acquire`` (true) and ``release`` (false), with the offset after them."""
-        self.held: List[Tuple[int, int, Names]] = []
+        self.held: List[Tuple[int, int, Expression]] = []
         """What is held between two offsets, by ``with``."""
-        enters: List[Tuple[int, Names]] = []
-        names: Names = ()
-        special = False
+        self.stores = [(one.offset, name) for one in instructions for name in _stored(one)]
+        """The assignments to variables: where, and its name."""
+        enters: List[Tuple[int, Expression]] = []
+        loaded, special = LoadedExpressions(), False
         for one in instructions:
-            op, value = one.opname, one.argval
+            op, value, last = one.opname, one.argval, loaded.last
             if op in ENTERING or (special and op == "CALL"):
-                self.waits[one.offset] = names
-                enters.append((one.offset, names))
+                self.waits[one.offset] = last
+                enters.append((one.offset, last))
                 if op.startswith("SETUP"):
-                    self.held.append((one.offset + 1, value, names))
-                names, special = (), False
+                    self.held.append((one.offset + 1, value, last))
+                special = False
+                loaded.forget()
             elif op == "LOAD_SPECIAL":
                 special = True
             elif op in CALLS:
-                method = names[-1] if names else ""
+                method = last[2] if last[:1] == ("attribute",) else ""
                 if value == 0 and method in ACQUIRING + RELEASING:
                     if method in ACQUIRING:
-                        self.waits[one.offset] = names[:-1]
+                        self.waits[one.offset] = last[1]
                     if op != "PRECALL":
-                        self.calls.append((one.offset, method in ACQUIRING, names[:-1]))
+                        self.calls.append((one.offset, method in ACQUIRING, last[1]))
                 if op != "PRECALL":
-                    names = ()
-            elif op in ("LOAD_ATTR", "LOAD_METHOD"):
-                names = (*names, value) if names else ()
-            elif op not in BETWEEN:
-                name = value[-1] if isinstance(value, tuple) and value else value
-                names = (name,) if "LOAD" in op and "CONST" not in op and isinstance(name, str) else ()
+                    loaded.forget()
+            else:
+                loaded.add(one)
         handlers = {
             one.offset
             for one, after in zip(instructions, instructions[1:])  # not in Python 3.9
@@ -119,11 +103,11 @@ class _Code:
         if hasattr(code, "co_exceptiontable"):
             self._add_regions(list(dis._parse_exception_table(code)), handlers, enters)  # type: ignore[attr-defined]
 
-    def _add_regions(self, entries: List[Any], handlers: Any, enters: List[Tuple[int, Names]]) -> None:
+    def _add_regions(self, entries: List[Any], handlers: Any, enters: List[Tuple[int, Expression]]) -> None:
         """Add what is held where: in the body of a ``with`` statement, and in what is nested in it."""
         entries.sort(key=lambda one: one.start)  # they do not overlap
         starts = [one.start for one in entries]
-        entered: Dict[int, Names] = {}
+        entered: Dict[int, Expression] = {}
         for entry in entries:
             if entry.target in handlers and entry.target not in entered:
                 at = bisect_right([offset for offset, _ in enters], entry.start - 1) - 1
@@ -142,15 +126,24 @@ class _Code:
         """Return the offset of the instruction at or around an offset."""
         return self.offsets[max(0, bisect_right(self.offsets, offset) - 1)]
 
-    def held_at(self, offset: int) -> Iterator[Names]:
+    def held_at(self, offset: int) -> Iterator[Expression]:
         """Yield what is held at an offset."""
-        acquired = {names: is_acquired for at, is_acquired, names in self.calls if at < offset}
-        for start, end, names in self.held:
-            if start <= offset < end and acquired.get(names, True):
-                yield names
+        calls = {lock: (is_acquired, at) for at, is_acquired, lock in self.calls if at < offset}
+        for start, end, lock in self.held:
+            is_held, since = calls.get(lock, (True, start))
+            if start <= offset < end and is_held and not self._changes(lock, min(start, since), offset):
+                yield lock
         # One that this function does not release later on may be a signal, which another thread releases.
-        released = {names for at, is_acquired, names in self.calls if at > offset and not is_acquired}
-        yield from [names for names in released if acquired.get(names)]
+        released = {lock for at, is_acquired, lock in self.calls if at > offset and not is_acquired}
+        for lock in released:
+            is_held, since = calls.get(lock, (False, 0))
+            if is_held and not self._changes(lock, since, offset):
+                yield lock
+
+    def _changes(self, lock: Expression, start: int, end: int) -> bool:
+        """Return whether an expression may mean another lock at ``end`` than at ``start``."""
+        stored = [name for at, name in self.stores if start <= at < end]
+        return not set(names_in(lock)).isdisjoint(stored)
 
 
 class Deadlocks:
@@ -216,11 +209,11 @@ class Deadlocks:
                 self._others.add(at)
             return None
         code = self._code(frame.f_code)
-        names = code.waits.get(code.at(frame.f_lasti), ()) if code is not None else ()
-        lock = _lock(frame, names)
+        expression = code.waits.get(code.at(frame.f_lasti), ()) if code is not None else ()
+        lock = _lock(frame, expression)
         if lock is None or not _is_locked(lock):
             return None
-        name = ".".join(names) if is_own(frame.f_code.co_filename) else type(lock).__name__
+        name = text_of(expression) if is_own(frame.f_code.co_filename) else type(lock).__name__
         return lock, printable(name)
 
     def _held(self, frame: Optional[FrameType]) -> Iterator[Any]:
@@ -229,8 +222,8 @@ class Deadlocks:
             if frame is None:
                 break
             code = self._code(frame.f_code)
-            for names in code.held_at(code.at(frame.f_lasti)) if code is not None else ():
-                lock = _lock(frame, names)
+            for expression in code.held_at(code.at(frame.f_lasti)) if code is not None else ():
+                lock = _lock(frame, expression)
                 if lock is not None and _is_locked(lock):
                     yield lock
             frame = frame.f_back
@@ -284,40 +277,16 @@ def _is_locked(lock: Any) -> bool:
     return repr(lock).startswith("<locked")  # an RLock has had the method only since Python 3.14
 
 
-def _lock(frame: FrameType, names: Names) -> Any:
-    """Return the lock that the code of a frame calls by ``names``; None if it is not one, or not known."""
-    if not names:
-        return None
-    value = _variable(frame, names[0])
-    for name in names[1:]:
-        value = _attribute(value, name)
+def _lock(frame: FrameType, expression: Expression) -> Any:
+    """Return the lock that an expression stands for in a frame; None if it is not one, or not known."""
+    value = value_of(frame, expression)
     if type(value).__name__ == "Condition":
-        value = _attribute(value, "_lock")
+        value = attribute_of(value, "_lock")
     return value if type(value) in LOCKS else None
 
 
-def _variable(frame: FrameType, name: str) -> Any:
-    code = frame.f_code
-    if name in code.co_varnames or name in code.co_freevars or name in code.co_cellvars:
-        return variables_of(frame).get(name)
-    return frame.f_globals.get(name)
-
-
-def _attribute(value: Any, name: str) -> Any:
-    """Return an attribute, without running code of the program."""
-    try:
-        variables = object.__getattribute__(value, "__dict__")
-        if name in variables:
-            return variables[name]
-    except AttributeError:  # it has none
-        pass
-    for kind in type.__dict__["__mro__"].__get__(value if isinstance(value, type) else type(value)):
-        found = type.__dict__["__dict__"].__get__(kind).get(name)
-        if type(found).__name__ == "member_descriptor":  # of a class with slots
-            try:
-                return found.__get__(value, kind)
-            except (AttributeError, TypeError):  # it is not set, or the value is the class itself
-                return None
-        if found is not None:
-            return found
-    return None
+def _stored(instruction: Any) -> Tuple[str, ...]:
+    """Return the names of the variables that an instruction sets."""
+    number = instruction.opname.count("STORE_")
+    value = instruction.argval
+    return value[:number] if isinstance(value, tuple) else (value,) * number

@@ -79,7 +79,7 @@ class _Code:
                 self.waits[one.offset] = last
                 enters.append((one.offset, last))
                 if op.startswith("SETUP"):
-                    self.held.append((one.offset + 1, value, last))
+                    self._add_held([(one.offset + 1, value)], one.offset, last)
                 special = False
                 loaded.forget()
             elif op == "LOAD_SPECIAL":
@@ -107,20 +107,28 @@ class _Code:
         """Add what is held where: in the body of a ``with`` statement, and in what is nested in it."""
         entries.sort(key=lambda one: one.start)  # they do not overlap
         starts = [one.start for one in entries]
-        entered: Dict[int, Expression] = {}
+        entered: Dict[int, Tuple[int, Expression]] = {}
+        held: Dict[int, List[Tuple[int, int]]] = {}
         for entry in entries:
             if entry.target in handlers and entry.target not in entered:
                 at = bisect_right([offset for offset, _ in enters], entry.start - 1) - 1
-                entered[entry.target] = enters[at][1] if at >= 0 else ()
+                entered[entry.target] = enters[at] if at >= 0 else (0, ())
         for entry in entries:
             target = entry.target
             for _ in range(MAX_DEPTH):
-                if entered.get(target):
-                    self.held.append((entry.start, entry.end, entered[target]))
+                if target in entered:
+                    held.setdefault(target, []).append((entry.start, entry.end))
                 outer = entries[max(0, bisect_right(starts, target) - 1)]
                 if not outer.start <= target < outer.end or outer.target == target:
                     break
                 target = outer.target
+        for target, regions in held.items():
+            self._add_held(regions, *entered[target])
+
+    def _add_held(self, regions: List[Tuple[int, int]], since: int, lock: Expression) -> None:
+        """Add that a lock is held in these regions, if its expression means the same lock in all of them."""
+        if lock and not self._changes(lock, since, max([end for _, end in regions])):
+            self.held += [(*region, lock) for region in regions]
 
     def at(self, offset: int) -> int:
         """Return the offset of the instruction at or around an offset."""
@@ -130,18 +138,17 @@ class _Code:
         """Yield what is held at an offset."""
         calls = {lock: (is_acquired, at) for at, is_acquired, lock in self.calls if at < offset}
         for start, end, lock in self.held:
-            is_held, since = calls.get(lock, (True, start))
-            if start <= offset < end and is_held and not self._changes(lock, min(start, since), offset):
+            if start <= offset < end and calls.get(lock, (True, 0))[0]:
                 yield lock
         # One that this function does not release later on may be a signal, which another thread releases.
-        released = {lock for at, is_acquired, lock in self.calls if at > offset and not is_acquired}
-        for lock in released:
+        released = {lock: at for at, is_acquired, lock in self.calls if at > offset and not is_acquired}
+        for lock, until in released.items():
             is_held, since = calls.get(lock, (False, 0))
-            if is_held and not self._changes(lock, since, offset):
+            if is_held and not self._changes(lock, since, until):
                 yield lock
 
     def _changes(self, lock: Expression, start: int, end: int) -> bool:
-        """Return whether an expression may mean another lock at ``end`` than at ``start``."""
+        """Return whether an expression may mean different locks between two offsets."""
         stored = [name for at, name in self.stores if start <= at < end]
         return not set(names_in(lock)).isdisjoint(stored)
 

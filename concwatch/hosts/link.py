@@ -1,5 +1,6 @@
 """A lane's link to a worker on another host, through a bridge there."""
 
+import asyncio
 import platform
 import struct
 from collections import deque
@@ -27,6 +28,9 @@ SILENCE = 4.5
 
 MAX_BANNER = 100
 """Lines that a shell may print before the bridge's first."""
+
+CLOSE_LIMIT, CLOSE_INTERVAL = 5.0, 0.02
+"""Seconds that a killed connection may take to end, and between two looks."""
 
 HEARTBEAT = 0.5
 """Seconds between two heartbeats that are sent to a bridge."""
@@ -137,7 +141,7 @@ class HostLink:
         )
         self._began = self._last_received = monotonic()
         self._connected = False
-        self._stopping = False
+        self._stopping = self._ended = False
         self._status: int | None = None
         self._broken = ""
         self._reading: Reading | None = None
@@ -170,6 +174,7 @@ class HostLink:
                 case WorkerEnded():
                     self._status = arrival.status
                 case Ended():
+                    self._ended = True
                     found.append(self._end(arrival))
                     return found
                 case _:
@@ -234,3 +239,11 @@ class HostLink:
         """Close the connection, which ends the worker."""
         self._stopping = True
         self._pipe.kill()
+
+    async def close(self) -> None:
+        """Close the connection, drop what still arrives, and wait until it has ended."""
+        self.kill()
+        deadline = monotonic() + CLOSE_LIMIT
+        while not self._ended and monotonic() < deadline:
+            await asyncio.sleep(CLOSE_INTERVAL)
+            self.arrivals(monotonic())

@@ -32,20 +32,13 @@ async def survey(host: Host) -> HostSurvey:
     """Survey one host. One that does not answer within `CONNECT_TIMEOUT` counts as not reachable."""
     link = HostLink(host, None)
     link.send("survey")
-    ended = False
     try:
-        found, ended = await _receive(host, link)
-        return found
+        return await _receive(host, link)
     finally:
-        link.kill()
-        for _ in range(0 if ended else int(ECHO_TIMEOUT / POLL_INTERVAL)):
-            if any(isinstance(arrival, Ended) for arrival in link.arrivals(time.monotonic())):
-                break
-            await asyncio.sleep(POLL_INTERVAL)
+        await link.close()
 
 
-async def _receive(host: Host, link: HostLink) -> tuple[HostSurvey, bool]:
-    """Return what was found, and whether the link has ended."""
+async def _receive(host: Host, link: HostLink) -> HostSurvey:
     figures, found, waited = None, None, 0.0
     while True:
         await asyncio.sleep(POLL_INTERVAL)
@@ -56,11 +49,11 @@ async def _receive(host: Host, link: HostLink) -> tuple[HostSurvey, bool]:
                 case Survey():
                     found = arrival
                 case Ended(reason=problem) | Error(message=problem):
-                    return HostSurvey(host, problem), isinstance(arrival, Ended)
+                    return HostSurvey(host, problem)
         if figures and found:
             waited += POLL_INTERVAL
             if link.delay is not None or waited > ECHO_TIMEOUT:
-                return HostSurvey(host, "", _limited(figures, host.memory), found, link.delay), False
+                return HostSurvey(host, "", _limited(figures, host.memory), found, link.delay)
 
 
 def _limited(figures: HostFigures, memory: int | None) -> HostFigures:

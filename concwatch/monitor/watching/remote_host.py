@@ -275,7 +275,7 @@ class RemoteHost(WatchedHost):
         self._link.send("end")
         self._ending = True
         await self._step_until(lambda: False)
-        self._link.kill()
+        await self._link.close()
 
     async def _step_until(self, condition: Callable[[], bool]) -> None:
         """Step until a condition is true, the connection has ended, or `FINISH_TIMEOUT` has passed."""

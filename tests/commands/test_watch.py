@@ -198,7 +198,8 @@ def test_ctrl_c_ends_the_loop_of_a_shell_in_which_it_runs(app, tmp_path):
     shown = b""
     with contextlib.suppress(OSError):  # the terminal is closed when all have ended
         while data := os.read(terminal, 1000):
-            if b"ready" not in shown and b"ready" in shown + data:
+            # The whole line: Ctrl-C discards what the terminal has not shown yet.
+            if b"ready\r\n" not in shown and b"ready\r\n" in shown + data:
                 os.write(terminal, b"\x03")
             shown += data
     os.close(terminal)
@@ -349,7 +350,8 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_once(app, tmp_path):
     shown = b""
     with contextlib.suppress(OSError):  # the terminal is closed when all have ended
         while data := os.read(terminal, 1000):
-            if b"ready" not in shown and b"ready" in shown + data:
+            # The whole line: Ctrl-C discards what the terminal has not shown yet.
+            if b"ready\r\n" not in shown and b"ready\r\n" in shown + data:
                 os.write(terminal, b"\x03")
             shown += data
     os.close(terminal)

@@ -53,6 +53,16 @@ VmFlags: rd wr mr mw me nr
 7f0040000000-7f0050000000 ---p 00000000 00:00 0
 Anonymous:             0 kB
 VmFlags: mr mw me nr
+7f00537fe000-7f00537ff000 ---p 00000000 00:00 0
+Anonymous:             0 kB
+7f00537ff000-7f0053fff000 rw-p 00000000 00:00 0
+Anonymous:            12 kB
+VmFlags: rd wr mr mw me ac
+7f0053fff000-7f0054000000 ---p 00000000 00:00 0
+Anonymous:             0 kB
+7f0054000000-7f0054800000 rw-p 00000000 00:00 0
+Anonymous:            16 kB
+VmFlags: rd wr mr mw me ac
 7f0060000000-7f0060801000 rw-p 00000000 00:00 0
 Anonymous:            12 kB
 VmFlags: rd wr mr mw me gu ac nh
@@ -70,7 +80,7 @@ def test_memory_maps_are_sorted_by_what_they_are_for():
         pass
     assert maps.anonymous == {
         HEAP: (612 + 73000) << 10,
-        STACKS: 60 << 10,
+        STACKS: (60 + 12 + 16) << 10,
         OTHER: (48 + 131000) << 10,
         WRITTEN: 4 << 10,
     }

@@ -62,16 +62,17 @@ class MemoryMaps:
 
     def _begin_mapping(self, fields: List[bytes]) -> None:
         """Find out what a mapping is for, as far as its first line says that."""
-        before, below = self._ended, self._kind
+        lowest, before, below = self._begin, self._ended, self._kind
         begin, ended = (int(part, 16) for part in fields[0].split(b"-"))
         path = fields[5].strip() if len(fields) > 5 else b""
         self._begin, self._ended = begin, ended
         self._kind, self._usable = OTHER, not fields[1].startswith(b"---p")
         if not self._usable:
-            used = begin - (ended - _ARENA)  # of an arena that ends here
-            if below in (OTHER, STACKS) and before == begin and used > 0 and ended % _ARENA == 0:
+            arena = ended - _ARENA  # where one that ends here begins
+            is_rest = ended % _ARENA == 0 and before == begin and lowest <= arena < begin
+            if is_rest and below in (OTHER, STACKS):
                 # The unused rest of an arena; mappings just below the arena are part of the same one.
-                self._add_arena(below, used)
+                self._add_arena(below, begin - arena)
             elif ended - begin <= _LARGEST_GUARD:
                 self._guarded = ended
         elif path == b"[heap]":

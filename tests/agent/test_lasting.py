@@ -167,6 +167,34 @@ def check_shutdown(monitor, program):
     finish(program)
 
 
+FORKS_IN_SHUTDOWN = """
+import asyncio, os, sys
+async def stubborn():
+    try:
+        await asyncio.sleep(600)
+    finally:
+        if not os.fork():
+            sys.stdin.read()
+            os._exit(0)
+        await asyncio.sleep(600)
+async def main():
+    asyncio.create_task(stubborn())
+    await asyncio.sleep(0.3)
+asyncio.run(main())
+"""
+
+
+@oldest_and_newest
+def test_a_child_forked_during_a_shutdown_does_not_report_it(monitor, python):
+    monitor.start(FORKS_IN_SHUTDOWN, python=python)
+    monitor.process(1)
+    parent = next(one for one in monitor.processes if one.ready["pid"] == monitor.programs[0].pid)
+    child = next(one for one in monitor.processes if one is not parent)
+    parent.wait("lasting", lambda report: report["seconds"] >= 4)
+    child.tick(lambda tick: tick["time"] >= child.ready["started"] + 4)
+    assert child.all("lasting") == []
+
+
 LAST = """
 import sys, time
 def save(): time.sleep(0.5)

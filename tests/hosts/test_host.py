@@ -24,6 +24,7 @@ from concwatch.commands.basics.lab import open_process
 from concwatch.hosts import package
 from concwatch.hosts.host import Host, find_host, read_hosts, with_unique_names
 from concwatch.hosts.link import BridgeProgram, is_static
+from concwatch.hosts.survey import survey
 from concwatch.links.link import Ended, Noise
 from concwatch.links.messages import Building, Built, HostFigures, LimitFigures, Ready
 from concwatch.links.process import WorkerProcess
@@ -476,6 +477,29 @@ async def test_a_kind_of_host_is_what_opens_it():
         await until(lambda: lane.live == 20, "20 tasks are live on it")
         await until(lambda: [each.name for each in lab.snapshot().hosts] == ["own"], "its figures")
     assert opened == ["own"]
+
+
+class LateEnd(WorkerProcess):
+    """A connection whose end comes late, as on a slow machine."""
+
+    echoed = 0.0
+
+    def connection_lost(self, exc):
+        asyncio.get_running_loop().call_later(1.5, super().connection_lost, exc)
+
+
+@pytest.mark.real
+async def test_a_survey_returns_once_its_connection_has_ended():
+    opened = []
+
+    def open_here(host, code, preamble):
+        opened.append(LateEnd([sys.executable, "-c", code], preamble=preamble))
+        return opened[-1]
+
+    found = await survey(Host("own", (), opener=open_here))
+    assert found.problem == ""
+    (connection,) = opened
+    assert connection._transport.is_closing()
 
 
 @pytest.mark.real

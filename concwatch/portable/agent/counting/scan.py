@@ -159,12 +159,15 @@ class Tasks:
             chunk = self._references[-CHUNK:]
             del self._references[-CHUNK:]
             tasks = [task for task in [reference() for reference in chunk] if task is not None]
-            if self._copies:
-                tasks = [task for task in tasks if getattr(task, "get_loop", int)() not in self._copies]
-            return tasks
+            return [task for task in tasks if not self._is_copy(task)] if self._copies else tasks
         chunk = self._tasks[-CHUNK:]
         del self._tasks[-CHUNK:]
         return chunk
+
+    def _is_copy(self, task: Any) -> bool:
+        """Return whether a task belongs to a loop that runs in the parent of this process."""
+        # One of a custom class may have no loop.
+        return hasattr(type(task), "get_loop") and task.get_loop() in self._copies
 
     def __len__(self) -> int:
         return len(self._references) + len(self._tasks)

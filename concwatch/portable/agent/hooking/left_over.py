@@ -154,7 +154,10 @@ def _before_run(loop: Any) -> None:
 def shutdowns() -> List[Tuple[float, List[Any]]]:
     """Return since when loops have waited for cancelled tasks, and those tasks, which have not ended."""
     found = []
+    copies = COUNTS.loops.copies()
     for known in list(_loops.values()):
+        if known.reference() in copies:  # it waits in the parent
+            continue
         tasks = [task for task in [reference() for reference in known.cancelled] if task is not None]
         tasks = [task for task in tasks if not task.done()]
         if tasks:

@@ -37,6 +37,9 @@ OPERATORS = {
 }
 """Those that have an instruction of their own: the first three before Python 3.11, the last before 3.14."""
 
+VARIABLES = ("FAST", "GLOBAL", "DEREF", "NAME")
+"""What follows ``LOAD_`` in the instructions that load a variable."""
+
 UNKNOWN: Expression = ()
 
 
@@ -63,18 +66,18 @@ class LoadedExpressions:
             return
         if op in ("LOAD_ATTR", "LOAD_METHOD"):
             self._loaded[-1:] = [("attribute", one, value) for one in self._loaded[-1:]]
-        elif op in ("LOAD_CONST", "LOAD_SMALL_INT"):
+        elif op in ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT"):
             self._loaded.append(("constant", value))
         elif operator and len(self._loaded) > 1:
             kind = "item" if operator in ("[]", "[") else operator
             self._loaded[-2:] = [(kind, *self._loaded[-2:])]
         else:
+            # ``LOAD_FAST_LOAD_FAST`` loads two variables, ``STORE_FAST_LOAD_FAST`` only the second.
+            number = sum([part.startswith(VARIABLES) for part in op.split("LOAD_")[1:]])
             names = value if isinstance(value, tuple) else (value,)
-            known = "LOAD" in op and isinstance(names[-1], str)
-            if not known or op.startswith("STORE"):
+            if not number or not op.startswith("LOAD"):
                 self.forget()
-            if known:
-                self._loaded += [("name", name) for name in names[-op.count("LOAD") :]]
+            self._loaded += [("name", name) for name in names[len(names) - number :]]
 
 
 def names_in(expression: Expression) -> Iterator[str]:
@@ -93,11 +96,10 @@ def text_of(expression: Expression) -> str:
         return str(first) if kind == "name" else repr(first)
     if kind == "attribute":
         return f"{text_of(first)}.{expression[2]}"
-    second = text_of(expression[2])
     if kind == "item":
-        return f"{text_of(first)}[{second}]"
-    left = f"({text_of(first)})" if first[0] in "+-%" else text_of(first)
-    return f"{left} {kind} {second}"
+        return f"{text_of(first)}[{text_of(expression[2])}]"
+    sides = [f"({text_of(side)})" if side[0] in ("+", "-", "%") else text_of(side) for side in expression[1:]]
+    return f"{sides[0]} {kind} {sides[1]}"
 
 
 def value_of(frame: FrameType, expression: Expression) -> Any:

@@ -84,6 +84,7 @@ class TickReporter:
         self._collector.freeze()
         counts = engine.counts.report()
         fields: Dict[str, Any] = {
+            "time": monotonic(),  # of the counters: what follows may take milliseconds
             **counts,
             "queued": min(engine.queued(), counts["live"]),  # it may have grown since
             "lag": round(engine.lag(late), 6),
@@ -94,4 +95,4 @@ class TickReporter:
             **self.memory(),
         }
         self._sent += 1
-        self._send("tick", time=monotonic(), number=self._sent, **fields)
+        self._send("tick", number=self._sent, **fields)

@@ -34,13 +34,16 @@ every(Reporter, Seconds) ->
     ok.
 
 tick(#state{wire = Wire, counts = Counts, number = Number} = State) ->
+    %% First: it waits for all schedulers, while the counters change.
+    Heap = erlang:memory(total),
+    Read = cw_counts:read(Counts),
     cw_wire:send(Wire, <<"tick">>, [
         {time, cw_wire:seconds_since(State#state.started)},
         {number, Number},
         {queued, 0},
         {lag, lag(State#state.naps)},
-        {heap, erlang:memory(total)}
-        | maps:to_list(cw_counts:read(Counts))
+        {heap, Heap}
+        | maps:to_list(Read)
     ]),
     %% Do not catch up: after a delay the next tick is sent at once, and later ones at the usual interval.
     Due = max(State#state.due + native(State#state.interval), erlang:monotonic_time()),

@@ -680,8 +680,8 @@ def switch_on_and_drag(browser, served):
     column, line = browser.find("●───")
     assert line == browser.find("1 asyncio")[1] + 1
     browser.mouse((column, line), (column + 10, line), (column + 29, line), held=True)
-    # The pointer moves faster than a busy screen draws: before the handle has arrived, an earlier target is shown.
-    until(lambda: browser.lines()[line][column + 29] == "●", lambda: f"the handle has arrived: {browser.lines()[line]}")
+    # The pointer moves faster than a busy screen draws: before the handle arrives, an earlier target is shown.
+    until(lambda: browser.lines()[line].startswith("●", column + 29), "the handle has arrived")
     target = re.search(r"([\d,]+) → about", "\n".join(browser.lines()))[1]
     browser.release()
     browser.wait_for("tasks live after")

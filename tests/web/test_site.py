@@ -680,7 +680,7 @@ def switch_on_and_drag(browser, served):
     column, line = browser.find("●───")
     assert line == browser.find("1 asyncio")[1] + 1
     browser.mouse((column, line), (column + 10, line), (column + 29, line), held=True)
-    # The pointer moves faster than a busy screen draws: before the handle arrives, an earlier target is shown.
+    # The pointer moves faster than a busy screen draws: wait until the handle has arrived.
     until(lambda: browser.lines()[line].startswith("●", column + 29), "the handle has arrived")
     target = re.search(r"([\d,]+) → about", "\n".join(browser.lines()))[1]
     browser.release()

@@ -95,6 +95,7 @@ def test_reports_have_groups_waits_and_outcomes_but_no_secrets(monitor, python):
     process.apply("outcomes", on=False)
     assert "failed" not in process.tick()
     assert "_concwatch_agent.sending.reporter" in finish(program)
+    process.wait("end")
     assert "secret" not in json.dumps(process.messages)
 
 
@@ -759,6 +760,7 @@ def test_what_blocks_trio_is_named(monitor):
     process.wait("block", lambda block: block["ended"] and block["seconds"] >= 0.29)
     process.tick(lambda tick: tick["loops"][0]["kind"] == "trio")
     longest = float(finish(program))
+    process.wait("end")
     blocks = [block for block in process.all("block") if block["cause"] == "code"]
     if longest > 0.09:  # on a busy machine even a short one may take that long
         blocks = [block for block in blocks if block["stack"][0]["in"] != "short"]

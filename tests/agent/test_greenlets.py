@@ -153,6 +153,7 @@ def test_a_hub_that_has_nothing_to_do_is_not_blocked(monitor):
     process = monitor.process()
     process.group("job", ended=50)
     finish(program)
+    process.wait("end")
     assert not process.all("block")
 
 

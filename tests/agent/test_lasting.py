@@ -111,6 +111,7 @@ def test_threads_that_wait_for_each_others_locks_are_reported(monitor, python):
         ((str(line_of(DEADLOCKS, f"with {table}: pass")), table),) * 4,
     }
     finish(program)
+    process.wait("end")
     assert {report["number"] for report in process.all("lasting") if report["ended"]} == {1, 2, 3, 4, 5}
 
 
@@ -266,6 +267,7 @@ def test_between_two_runs_a_loop_is_not_blocked(monitor):
     process = monitor.process()
     process.wait("block", lambda block: "crunch" in str(block.get("stack")) or block["cause"] == "stopped")
     finish(program)
+    process.wait("end")
     blocks = [block for block in process.all("block") if block["cause"] == "code"]
     assert {block["stack"][block["own"][0]]["in"] for block in blocks} <= {"crunch"}
 
@@ -291,6 +293,7 @@ def test_a_block_is_reported_each_second_while_it_lasts_and_ends_once(monitor, p
     program.stdin.flush()
     process.wait("block", lambda block: block["ended"])
     finish(program)
+    process.wait("end")
     blocks = process.all("block")
     assert [block["block"] for block in blocks] == [1] * len(blocks)
     assert [block["ended"] for block in blocks] == [False] * (len(blocks) - 1) + [True]

@@ -132,7 +132,8 @@ def test_the_loop_in_which_a_child_was_forked_is_not_one_of_the_childs(monitor, 
     parent.group("stays", live=5)
     reported = [group for report in child.all("groups") for group in report["groups"]]
     assert {group["live"] for group in reported if group["name"] == "stays"} == {1}
-    assert child.all("block") == parent.all("block") == []
+    # A machine that stops a process for a while stops its loop, which is reported as that.
+    assert {block["cause"] for one in (child, parent) for block in one.all("block")} <= {"stopped"}
 
 
 def test_a_child_process_is_watched_once_with_and_without_a_preexec_fn(monitor):

@@ -6,6 +6,7 @@ import weakref
 
 import pytest
 
+from concwatch.portable.agent.blocking.profiler import INTERVAL, stands_for
 from concwatch.portable.agent.blocking.stack_counts import MAX_DEPTH, StackCounts
 from concwatch.portable.agent.sending.json_lines import LONGEST_LINE, encode
 from tests.agent_driver import eventually, finish, oldest_and_newest
@@ -250,6 +251,22 @@ def test_where_threads_wait_they_have_used_what_they_have_not_elsewhere(
     found = {report["frames"][stack["frames"][-1]]["in"]: stack["cpu"] for stack in report["stacks"]}
     assert found.get("event loop", 0.0) == pytest.approx(expected)
     assert sum(found.values()) == pytest.approx(cpu)
+
+
+@pytest.mark.parametrize(
+    ("late", "since", "most", "expected"),
+    [
+        (0.0, 0.010, 0.010, 1),
+        (0.1, 0.110, 0.110, 11),  # its code has kept the lock
+        (0.1, 0.055, 0.055, 11),  # so it has, at half the speed
+        (0.1, 0.055, 0.110, 6),  # it has run beside the one that has
+        (0.1, 0.001, 0.110, 1),
+        (0.3, 0.010, 0.010, 1),  # the system ran something else
+    ],
+)
+def test_a_late_sample_stands_for_those_that_code_has_delayed(late, since, most, expected):
+    assert INTERVAL == 0.01
+    assert stands_for(late, since, most) == pytest.approx(expected)
 
 
 def test_cpu_time_without_samples_is_reported():

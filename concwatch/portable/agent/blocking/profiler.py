@@ -94,6 +94,19 @@ class SampledThread:
             return None
 
 
+def stands_for(late: float, since: float, most: float) -> float:
+    """Return how many samples this one of a thread stands for: code that keeps the lock delays others.
+
+    If the thread has hardly run meanwhile, the system has delayed both.
+
+    Args:
+        late: how late the sample was taken, in seconds.
+        since: the CPU seconds that the thread has used since the sample before.
+        most: those of the thread that has used most.
+    """
+    return 1 + late / INTERVAL * since / most if since > KEPT * late else 1.0
+
+
 class Profiler:
     """Samples the stacks of all threads for some seconds. Always `close` it.
 
@@ -207,10 +220,8 @@ class Profiler:
             before, cpu = thread.used, thread.cpu()
             if cpu is None or not stack:
                 continue
-            # Code that keeps the lock delays samples: this one stands for those that were due meanwhile.
-            kept = late > LATE and since == most and since > KEPT * late
-            weight = 1 + late / INTERVAL * since / most
-            ran = kept or cpu - before >= RAN
+            weight = stands_for(late, since, most)
+            ran = (weight > 1 and late > LATE and since == most) or cpu - before >= RAN
             if ran and thread.counts.idle_share(stack[-1]) > MOSTLY:
                 woken[ident] = weight
             else:

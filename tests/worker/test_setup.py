@@ -1,8 +1,13 @@
 """The user's function with arguments, set-up and tear-down, and its failures: real workers of each kind."""
 
+import queue
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 from concwatch.portable.protocol.workloads import join_arguments
+from concwatch.portable.worker.tasks.setups import Setups
 from tests.worker_driver import Worker, row_of
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
@@ -116,6 +121,56 @@ def test_a_function_gets_its_arguments(worker):
         assert message.startswith('workload "jobs:pair": pair does not fit (')
         assert expected in message
     assert "null character" in worker.refuse("workload", spec="jobs:pair", arguments="no end")
+
+
+SLOW_START = """
+import sys, threading, time
+
+start = threading.Thread.start
+def start_slowly(self):
+    time.sleep(0.2)
+    start(self)
+threading.Thread.start = start_slowly
+
+def say(word):
+    sys.stderr.write(f"<{word}>")
+    sys.stderr.flush()
+
+def load():
+    try:
+        yield lambda: say("task")
+    finally:
+        say("tear-down")
+        time.sleep(0.4)
+"""
+
+
+def test_a_teardown_waits_for_a_thread_that_is_being_started(tmp_path):
+    (tmp_path / "jobs.py").write_text(SLOW_START)
+    with Worker(row_of("threads"), cwd=tmp_path) as worker:
+        worker.do("workload", spec="jobs:load")
+        worker.send("target", tasks=1)
+        worker.tick(lambda tick: tick["completed"] >= 2)
+        worker.send("stop")
+        assert worker.ended() == 0
+        assert worker.noise.endswith("<task><tear-down>")
+
+
+def test_whether_tasks_have_ended_is_asked_once_none_is_replaced():
+    order = []
+    changes = queue.Queue()
+
+    def apply_changes():
+        for change in iter(changes.get, None):
+            list(change() or ())
+
+    setups = Setups(order.append)
+    setups.current = SimpleNamespace(leave=lambda: order.append("tear-down"))
+    engine = threading.Thread(target=apply_changes)
+    threading.Timer(0.1, engine.start).start()
+    setups.finish(changes.put, lambda: order.append("stop"), lambda: order.append("asked") or True)
+    changes.put(None)
+    assert order == ["stop", "asked", "tear-down"]
 
 
 @pytest.mark.parametrize("function", ["load", "decorated"])

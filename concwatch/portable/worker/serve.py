@@ -231,10 +231,13 @@ def _read_commands(channel: Channel, engine: BaseEngine, table: Commands) -> Non
         except MemoryError:
             engine.reserve.release()
             channel.refuse(name, ValueError("out of memory while reading it"))
+
+    def ended() -> bool:
+        # A thread that is being started in place of one that has ended is not live yet, but is wanted to end.
+        return not engine.counts.live and not engine.wanted()
+
     try:
-        engine.setups.finish(
-            engine.inbox.submit, partial(engine.set_target, 0, monotonic()), lambda: not engine.counts.live
-        )
+        engine.setups.finish(engine.inbox.submit, partial(engine.set_target, 0, monotonic()), ended)
     except ValueError as error:
         channel.refuse("stop", error)
     os._exit(0)

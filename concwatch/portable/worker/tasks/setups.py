@@ -74,8 +74,10 @@ class Setups:
         setup = self.current
         if setup is None:
             return
+        stopped: List[bool] = []
         submit(stop)
-        _wait_until(ended)
+        submit(lambda: stopped.append(True))
+        _wait_until(lambda: bool(stopped) and ended())  # until it is applied, tasks that end are replaced
         problems: List[Optional[ValueError]] = []
 
         def leave() -> Waits:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from concwatch.portable.agent.attaching.inject import environment
+from concwatch.portable.agent.blocking.blocks import BLOCKED_AFTER
 from tests.other_pythons import PYTHONS
 
 EVERY = {
@@ -283,6 +284,24 @@ class Monitor:
             lambda: next((process for process in list(self.processes) if name in process.name), None),
             f"{name}: only {[process.name for process in self.processes]}",
         )
+
+
+def kept_waiting(process):
+    """Return for how many seconds the main thread of a running process has waited for a processor."""
+    pid = process.ready["pid"]
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
+def unexplained_blocks(process, waited):
+    """Return the blocks reported so far, except those that the system has caused.
+
+    The agent reports them as such. The kernel's count of the seconds for which the main thread has ``waited``
+    must agree: without these, the loop would not have been blocked.
+    """
+    blocks = process.all("block")
+    stopped = [block for block in blocks if block["cause"] == "stopped" and block["ended"]]
+    explained = stopped if sum(block["seconds"] for block in stopped) - waited < BLOCKED_AFTER else []
+    return [block for block in blocks if block not in explained]
 
 
 def finish(program):

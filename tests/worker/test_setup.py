@@ -123,37 +123,47 @@ def test_a_function_gets_its_arguments(worker):
     assert "null character" in worker.refuse("workload", spec="jobs:pair", arguments="no end")
 
 
-SLOW_START = """
+SLOW_THREADS = """
 import sys, threading, time
 
-start = threading.Thread.start
-def start_slowly(self):
-    time.sleep(0.2)
-    start(self)
-threading.Thread.start = start_slowly
+def slowly(method):
+    def call(self):
+        time.sleep(0.1)
+        method(self)
+    return call
+threading.Thread.start = slowly(threading.Thread.start)
+threading.Thread.run = slowly(threading.Thread.run)
 
-def say(word):
-    sys.stderr.write(f"<{word}>")
+def say(*words):
+    sys.stderr.write(f"<{' '.join(words)}>")
     sys.stderr.flush()
 
-def load():
+def load(name):
     try:
-        yield lambda: say("task")
+        yield lambda: say("task", name)
     finally:
-        say("tear-down")
+        say("tear-down", name)
         time.sleep(0.4)
 """
 
 
-def test_a_teardown_waits_for_a_thread_that_is_being_started(tmp_path):
-    (tmp_path / "jobs.py").write_text(SLOW_START)
+@pytest.mark.parametrize("live", [0, 1], ids=["being started", "started"])
+def test_a_teardown_waits_for_threads_that_have_not_begun_their_task(live, tmp_path):
+    (tmp_path / "jobs.py").write_text(SLOW_THREADS)
     with Worker(row_of("threads"), cwd=tmp_path) as worker:
-        worker.do("workload", spec="jobs:load")
+        worker.do("rate", hz=50)
+        worker.do("workload", spec="jobs:load", arguments=join_arguments(["one"]))
         worker.send("target", tasks=1)
-        worker.tick(lambda tick: tick["completed"] >= 2)
+        worker.tick(lambda tick: tick["completed"] and tick["live"] == live)
+        worker.do("workload", spec="jobs:load", arguments=join_arguments(["two"]))
+        worker.until(lambda: said(worker, "task", "two") >= 2, "tasks of the second workload")
+        worker.tick(lambda tick: tick["live"] == live)
         worker.send("stop")
         assert worker.ended() == 0
-        assert worker.noise.endswith("<task><tear-down>")
+    ones, _, twos = worker.noise.partition("<tear-down one>")
+    assert "two" not in ones
+    assert "one" not in twos
+    assert twos.endswith("<task two><tear-down two>")
 
 
 def test_whether_tasks_have_ended_is_asked_once_none_is_replaced():

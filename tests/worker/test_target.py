@@ -185,3 +185,13 @@ def test_a_task_being_cancelled_does_not_count_for_the_next_target():
     tracker.set_target(5, counts, 1.0)
     counts.cancelled = 30
     assert tracker.wanted(counts.live) == 5
+
+
+def test_a_replacement_that_has_begun_lasts_until_the_last_task_has_ended():
+    tracker = TargetTracker()
+    tracker.replace(1)  # a task that is being started in place of one that has ended
+    tracker.replace(0)
+    assert tracker.replacing
+    assert tracker.wanted(1) == -1
+    tracker.wanted(0)
+    assert not tracker.replacing

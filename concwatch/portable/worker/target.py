@@ -90,7 +90,7 @@ class TargetTracker:
         """Have every live task cancelled and replaced: the workload has changed."""
         # Tasks that an earlier change is still cancelling are already among those left to create.
         again = 0 if self._replacing else min(live, self.target - self._left)
-        self._replacing = live > 0
+        self._replacing = self._replacing or live > 0
         self._left += again
         self._due += again
 

@@ -138,7 +138,10 @@ class BlockingEngine(BaseEngine):
 
     def load(self, workload: Workload) -> None:
         """Set the workload of new tasks; a user's function must be a plain one."""
-        self._body = load_body(workload, self._token, self.bodies, self.running_target)
+        body = load_body(workload, self._token, self.bodies, self.running_target)
+        with self._lock:
+            self.tracker.replace(self.occupied)
+        self._body = body  # last: a task that reads it finds that it is to be replaced
 
     def serve(self) -> None:
         """Hold the target."""
@@ -242,11 +245,14 @@ class BlockingEngine(BaseEngine):
         """Run one task on the calling thread and count how it ended; time it if ``created`` is given."""
         ended = "completed"
         error: Optional[BaseException] = None
+        body = self._body
         try:
+            if self.tracker.replacing:  # it has not begun, and is of the workload before
+                self._token.check()
             if created is not None:
                 begun = monotonic()
                 self.timing.record_start(created, begun)
-            self._body()
+            body()
             if created is not None:
                 self.timing.record_completion(begun, monotonic())
         except TaskCancelled:

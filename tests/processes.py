@@ -1,5 +1,6 @@
-"""Processes that tests start: whether one is running, and waiting for its end."""
+"""Processes that tests start: whether one is running, which are workers, and waiting for their end."""
 
+import contextlib
 import time
 
 import psutil
@@ -24,3 +25,19 @@ def assert_ended(processes, seconds=PATIENCE) -> None:
     while left := [process for process in processes if alive(process)]:
         assert time.monotonic() < end, f"still running: {left}"
         time.sleep(0.01)
+
+
+def workers_of(process, recursive=False) -> list[psutil.Process]:
+    """Return the workers that a process has started, by itself or its pid, without its other children.
+
+    Others are the shell that will remove its workers' control groups, for a moment, and the process that
+    estimates kernel memory where there are no such groups.
+    """
+    workers = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process = process if isinstance(process, psutil.Process) else psutil.Process(process)
+        for child in process.children(recursive):
+            with contextlib.suppress(psutil.Error):
+                if "concwatch.portable.worker" in " ".join(child.cmdline()):
+                    workers.append(child)
+    return workers

@@ -14,7 +14,6 @@ import struct
 import subprocess
 import termios
 
-import psutil
 import pytest
 
 from concwatch.commands.basics.progress import ExperimentProgress
@@ -25,7 +24,7 @@ from concwatch.system.child import ROOT
 from tests.browser import until
 from tests.command_line import PROGRAM, invoke, refused
 from tests.fake_link import Fault
-from tests.processes import PATIENCE, assert_ended
+from tests.processes import PATIENCE, assert_ended, workers_of
 
 TINY = """
 name = "tiny"
@@ -194,7 +193,7 @@ def test_sigterm_saves_partial_results_and_leaves_no_worker(files):
     process = start(*arguments, cwd=files, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert "long: 1 of 2 · asyncio 10 · done in" in process.stderr.readline()
-        (worker,) = until(psutil.Process(process.pid).children, "the worker of the second cell")
+        (worker,) = until(lambda: workers_of(process.pid), "the worker of the second cell")
         process.terminate()
         out, err = process.communicate(timeout=PATIENCE)
     finally:

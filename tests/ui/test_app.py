@@ -1,9 +1,9 @@
 """The app with real workers, under Pilot and in a terminal of its own; keys that close a screen or quit."""
 
 import asyncio
+import os
 import re
 
-import psutil
 import pytest
 
 from concwatch.commands.basics.lab import open_process
@@ -14,7 +14,7 @@ from concwatch.monitor.workers.catalog import CATALOG, SHOWN, catalog_row
 from concwatch.ui.apps.app import ConcwatchApp
 from tests.fake_link import FakeWorkers
 from tests.faults.terminal import Terminal
-from tests.processes import assert_ended
+from tests.processes import assert_ended, workers_of
 from tests.screen import ScreenStage, experiment_lab, stage
 from tests.worker_driver import running_lab, until
 
@@ -59,7 +59,7 @@ async def test_an_exit_during_the_first_layout_is_clean(turns):
 
 @pytest.mark.real
 async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_memory():
-    before = set(psutil.Process().children(recursive=True))
+    before = set(workers_of(os.getpid(), recursive=True))
     engine = next(row for row in CATALOG if row.name == "asyncio")
     app = ConcwatchApp(lambda: Lab([engine], open_link=open_process), experiment_lab)
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
@@ -70,7 +70,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_me
         await s.until(lambda: lane.state is State.RUNNING, "the worker runs")
         await s.sees("● on", "0 live", within=s.card("asyncio"))
         idle = lane.worker.stats.rss
-        (worker,) = set(psutil.Process().children(recursive=True)) - before
+        (worker,) = set(workers_of(os.getpid(), recursive=True)) - before
         assert worker.pid == lane.worker.stats.ready.pid
         await s.drag("asyncio", 10_000, via=[1_000])
         await s.sees("10,000 → about +12 MiB", within=s.card("asyncio"))
@@ -93,7 +93,7 @@ async def test_dragging_to_10_000_starts_10_000_real_tasks_and_measures_their_me
         await s.until(lambda: not worker.is_running(), "its process has exited")
         await s.press("space")
         await s.until(lambda: lane.state is State.RUNNING, "another worker runs")
-    assert set(psutil.Process().children(recursive=True)) == before
+    assert set(workers_of(os.getpid(), recursive=True)) == before
 
 
 @pytest.mark.real

@@ -34,7 +34,7 @@ from concwatch.web.site import PAGE, Site, is_allowed
 from tests.browser import MISSING, PATIENCE, Browser, until
 from tests.command_line import PROGRAM, invoke, refused
 from tests.host_driver import eventually
-from tests.processes import assert_ended
+from tests.processes import assert_ended, workers_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="serve is not supported on Windows")
 
@@ -422,16 +422,7 @@ class Served:
 
     def workers(self):
         """Return the workers of all pages."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            return [process for process in self.tree.children(recursive=True) if is_worker(process)]
-        return []
-
-
-def is_worker(process):
-    try:
-        return "concwatch.portable.worker" in " ".join(process.cmdline())
-    except psutil.Error:
-        return False
+        return workers_of(self.tree, recursive=True)
 
 
 @contextlib.asynccontextmanager

@@ -6,8 +6,10 @@ import weakref
 
 import pytest
 
-from concwatch.portable.agent.blocking.profiler import INTERVAL, stands_for
+from concwatch.portable.agent.blocking import profiler
+from concwatch.portable.agent.blocking.profiler import SUPPORTED, Profiler, stands_for
 from concwatch.portable.agent.blocking.stack_counts import MAX_DEPTH, StackCounts
+from concwatch.portable.agent.sending.commands import OVERDUE
 from concwatch.portable.agent.sending.json_lines import LONGEST_LINE, encode
 from tests.agent_driver import eventually, finish, oldest_and_newest
 
@@ -254,19 +256,79 @@ def test_where_threads_wait_they_have_used_what_they_have_not_elsewhere(
 
 
 @pytest.mark.parametrize(
-    ("late", "since", "most", "expected"),
+    ("due", "late", "since", "most", "expected"),
     [
-        (0.0, 0.010, 0.010, 1),
-        (0.1, 0.110, 0.110, 11),  # its code has kept the lock
-        (0.1, 0.055, 0.055, 11),  # so it has, at half the speed
-        (0.1, 0.055, 0.110, 6),  # it has run beside the one that has
-        (0.1, 0.001, 0.110, 1),
-        (0.3, 0.010, 0.010, 1),  # the system ran something else
+        (1, 0.0, 0.010, 0.010, 1),
+        (11, 0.1, 0.110, 0.110, 11),  # its code has kept the lock
+        (11, 0.1, 0.055, 0.055, 11),  # so it has, at half the speed
+        (11, 0.1, 0.055, 0.110, 6),  # it has run beside the one that has
+        (11, 0.1, 0.001, 0.110, 1),
+        (31, 0.3, 0.010, 0.010, 1),  # the system ran something else
     ],
 )
-def test_a_late_sample_stands_for_those_that_code_has_delayed(late, since, most, expected):
-    assert INTERVAL == 0.01
-    assert stands_for(late, since, most) == pytest.approx(expected)
+def test_a_late_sample_stands_for_those_that_code_has_delayed(due, late, since, most, expected):
+    assert stands_for(due, late, since, most) == pytest.approx(expected)
+
+
+class KeepsTheLock:
+    """A thread of a program that runs ``computes`` and ``keeps`` in turn, in virtual time.
+
+    The latter keeps the interpreter's lock: until its end, the agent's thread waits for that.
+
+    Args:
+        computes, keeps: for how many seconds each runs.
+    """
+
+    def __init__(self, monkeypatch, computes, keeps):
+        self.now, self._computes, self._keeps = 0.0, computes, keeps
+        monkeypatch.setattr(profiler, "monotonic", lambda: self.now)
+        monkeypatch.setattr(profiler, "sleep", lambda seconds: self.wait(self.now + seconds))
+        monkeypatch.setattr(Profiler, "_add_threads", lambda *_: None)
+        monkeypatch.setattr(Profiler, "_read", lambda profiler: self._sampled(profiler))
+        self._counts = self.used = None
+
+    def wait(self, until):
+        """Let time pass until then, or until the lock can be had after that."""
+        phase = until % (self._computes + self._keeps)
+        self._is_kept = phase > self._computes
+        self.now = until + self._computes + self._keeps - phase if self._is_kept else until
+
+    def cpu(self):
+        return self.now
+
+    def _sampled(self, profiler):
+        self.counts = profiler._stacks.of("main")
+        since, self.used = self.now - (self.used or 0.0), self.now
+        self.counts.cpu += since
+        code = keeps if self._is_kept else computes
+        return [(1, self, profiler._stacks.read(frame_of(code)), since)]
+
+
+def keeps():
+    return sys._getframe()
+
+
+def computes():
+    return sys._getframe()
+
+
+@pytest.mark.skipif(not SUPPORTED, reason="needs the clocks of threads")
+@pytest.mark.parametrize("seconds", [0.002, 0.007, 0.025, 0.1, 0.7])
+def test_code_that_keeps_the_lock_has_its_share(monkeypatch, seconds):
+    program, reports = KeepsTheLock(monkeypatch, computes=0.02, keeps=seconds), []
+    sampled = Profiler(100.0, reports.append)
+    try:
+        delay = 0.0
+        while delay is not None:
+            program.wait(program.now + max(0.0, delay))
+            while (delay := sampled.step(program.now)) is not None and delay < -OVERDUE:
+                pass
+    finally:
+        sampled.close()
+    (report,) = reports
+    found = shares(report)
+    assert found["keeps"] + found["computes"] == pytest.approx(1)
+    assert found["keeps"] == pytest.approx(seconds / (seconds + 0.02), abs=0.015)
 
 
 def test_cpu_time_without_samples_is_reported():

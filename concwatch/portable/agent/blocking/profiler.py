@@ -94,17 +94,18 @@ class SampledThread:
             return None
 
 
-def stands_for(late: float, since: float, most: float) -> float:
+def stands_for(due: int, late: float, since: float, most: float) -> float:
     """Return how many samples this one of a thread stands for: code that keeps the lock delays others.
 
     If the thread has hardly run meanwhile, the system has delayed both.
 
     Args:
-        late: how late the sample was taken, in seconds.
+        due: how many samples were due when it was taken.
+        late: how late it was taken, in seconds.
         since: the CPU seconds that the thread has used since the sample before.
         most: those of the thread that has used most.
     """
-    return 1 + late / INTERVAL * since / most if since > KEPT * late else 1.0
+    return 1 + (due - 1) * since / most if since > KEPT * late else 1.0
 
 
 class Profiler:
@@ -132,7 +133,8 @@ class Profiler:
         self._send, self._loops, self._stacks = send, loops, StackCounts()
         self._began = self._last = monotonic()
         self._ends, self._due = self._began + seconds, self._began + INTERVAL
-        self._jitter, self._taken, self._weights = 0.0, 0, 0.0
+        self._jitter, self._least_pause = 0.0, 0.0
+        self._taken, self._all_due = 0, 0
         self._process, self._own = process_time(), thread_time()
         self._threads: Dict[int, Optional[SampledThread]] = {}
         """By the interpreter's number; None if its system's number is not known."""
@@ -171,19 +173,27 @@ class Profiler:
         """Take a sample if one is due, or send the report at the end.
 
         Returns:
-            The seconds until the next step; None after the end.
+            The seconds until the next step, less than 0 if it is overdue; None after the end.
         """
         if now >= self._ends:
             self._send(self._report(now))
             return None
         if now >= self._due:
-            began = thread_time()
             self._sample(now)
+        return min(self._due, self._ends) - monotonic()
+
+    def _pass_due(self, now: float) -> int:
+        """Return how many samples were due until ``now``, and determine when the next one is.
+
+        However late samples are taken, they are due at times that do not depend on what the program runs.
+        """
+        passed = 0
+        while self._due <= now:
+            passed += 1
             # Not in step with a periodic program: the golden ratio spreads the times evenly.
             self._jitter = (self._jitter + GOLDEN) % 1
-            pause = max(INTERVAL * (0.5 + self._jitter), (thread_time() - began) / SHARE)
-            self._due = monotonic() + pause
-        return max(0.0, min(self._due, self._ends) - monotonic())
+            self._due += max(INTERVAL * (0.5 + self._jitter), self._least_pause)
+        return passed
 
     def _add_threads(self, idents: Iterable[int], are_new: bool) -> None:
         """Add threads by their numbers; ``are_new``: they have started since sampling began."""
@@ -207,21 +217,26 @@ class Profiler:
     def _sample(self, now: float) -> None:
         """Count the stacks of the threads that run."""
         late, elapsed, self._last = now - self._due, now - self._last, now
-        found = self._read()
+        due = self._pass_due(now)
         self._taken += 1
-        self._weights += 1 + late / INTERVAL
-        if found:
+        self._all_due += due
+        began = thread_time()
+        found = self._read()
+        took = thread_time() - began
+        most = max([since for *_, since in found], default=0.0)
+        has_kept = late > LATE and most > KEPT * late
+        if len(found) > has_kept:  # of the one that has kept the lock, it is known that it has run
             self.wait()
             sleep(WINDOW)
             self.resume()
-        most = max([since for *_, since in found], default=0.0)
+        began = thread_time()
         woken: Dict[int, float] = {}
         for ident, thread, stack, since in found:
             before, cpu = thread.used, thread.cpu()
             if cpu is None or not stack:
                 continue
-            weight = stands_for(late, since, most)
-            ran = (weight > 1 and late > LATE and since == most) or cpu - before >= RAN
+            weight = stands_for(due, late, since, most)
+            ran = (has_kept and since == most) or cpu - before >= RAN
             if ran and thread.counts.idle_share(stack[-1]) > MOSTLY:
                 woken[ident] = weight
             else:
@@ -231,6 +246,7 @@ class Profiler:
         self._usual_late = 0.8 * self._usual_late + 0.2 * late
         least = SWITCH if competing < 2 else CONTENDED_SWITCH
         self._waiting = max(least, LATENESS * self._usual_late)
+        self._least_pause = (took + thread_time() - began) / SHARE
 
     def _count_woken(self, weights: Dict[int, float]) -> None:
         """Count what threads run now that have waited, as it seems, when their stacks were read.
@@ -290,7 +306,7 @@ class Profiler:
             "seconds": round(seconds, 3),
             "cpu": round(max(0.0, used), 6),
             "taken": self._taken,
-            **self._stacks.report(seconds / max(1.0, self._weights)),
+            **self._stacks.report(seconds / max(1, self._all_due)),
         }
 
 

@@ -30,6 +30,9 @@ MAX_REQUESTS = 10
 MAX_PROFILE = 600.0
 """The most seconds for which stacks are sampled."""
 
+OVERDUE = 0.01
+"""Seconds after which a sample is taken wherever the agent's thread has got the interpreter's lock."""
+
 
 class Commands(Part):
     """Executes and answers commands.
@@ -207,6 +210,15 @@ class StackSampling(TimedWork):
         """Prepare that the agent's thread waits."""
         if self._profiler is not None:
             self._profiler.wait()
+
+    def catch_up(self) -> None:
+        """Take a sample that is overdue, directly after the agent's thread has waited for the lock.
+
+        The program is interrupted now where it has kept the lock, and somewhere else after the next wait.
+        """
+        now = monotonic()
+        if now >= self.due + OVERDUE:
+            self.step(now)
 
     def _advance(self, now: float) -> Optional[float]:
         return self._profiler.step(now) if self._profiler is not None else None

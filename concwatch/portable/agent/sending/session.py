@@ -143,9 +143,11 @@ class AgentSession:
         now = monotonic()
         if now >= self._sampling.due:
             self._sampling.step(now)
+            self._sampling.catch_up()
             now = monotonic()
         if now >= self._blocks.due - LOOK_EARLY:
             self._check_loops(now, due)
+            self._sampling.catch_up()
         if now >= self._due or self._outbox.kept:
             self._due = self._count_and_report()
         self._sampling.wait()
@@ -163,6 +165,7 @@ class AgentSession:
         """
         # What these take does not make scans rarer: they may take a snapshot of all traced memory.
         _do_due_steps(self._asked)
+        self._sampling.catch_up()
         if monotonic() >= self._lasting_due:
             self._lasting_due = FOR_EVER
             self._look_for_what_lasts()
@@ -171,6 +174,7 @@ class AgentSession:
         self._outbox.send_kept()
         self._outbox.flush()
         self._slices.charge(thread_time() - began)
+        self._sampling.catch_up()
         return min(monotonic() + INTERVAL, self._slices.due, self._ticks.due, self._growth.due)
 
     @guarded("deadlocks and shutdowns")

@@ -291,13 +291,15 @@ class Unattended(Struct, frozen=True):
         Return whether time was up while it ran.
         """
         save_due = watching.began + SAVE_INTERVAL
-        ends = math.inf if self.seconds is None else watching.began + self.seconds
+        seconds = math.inf if self.seconds is None else self.seconds
+        ends, before_end = watching.began + seconds, min(WAITS_BEFORE_END, seconds / 2)
         requested = False
         try:
-            while watching.clock() < ends and _goes_on(watching, program):
+            while (watching.clock() < ends or not requested) and _goes_on(watching, program):
                 watching.step()
-                if not requested and watching.clock() >= ends - WAITS_BEFORE_END:
+                if not requested and watching.clock() >= ends - before_end:
                     requested = True
+                    ends = max(ends, watching.clock() + before_end)  # this step may be late
                     watching.request_waits(WAITS_GROUPS)
                     if self.json is not None:
                         watching.request_memory()

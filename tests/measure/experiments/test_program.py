@@ -83,11 +83,11 @@ def experiment(folder, text=FILE):
 
 def test_a_run_reports_peak_memory_and_total_seconds(write_program):
     path = write_program(
-        "import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(0.15)"
+        "import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(1)"
     )
     few, many = run(path, 1), run(path, 200)
     assert 190 * MIB < many.metrics["peak_rss"] - few.metrics["peak_rss"] < 210 * MIB
-    assert 0.15 <= many.metrics["burst_seconds"] <= many.seconds
+    assert 1 <= many.metrics["burst_seconds"] <= many.seconds
     assert many.runtime.endswith("own.py")
     times, values = zip(*many.rss_curve, strict=True)
     assert sorted(times) == list(times)
@@ -231,8 +231,9 @@ def make_lab(engines, settings):
 def test_a_program_that_never_ends_is_killed(write_program, tmp_path, monkeypatch):
     monkeypatch.setattr(program, "BURST_LIMIT", 0.5)
     path = write_program(LINGERING.format(pids=tmp_path / "pids"))
-    with pytest.raises(NotMeasuredError, match="did not end within 500 ms: killed"):
-        run(path)
+    while not (tmp_path / "pids").exists():  # it may not have started in time
+        with pytest.raises(NotMeasuredError, match="did not end within 500 ms: killed"):
+            run(path)
     assert_gone(tmp_path / "pids")
 
 

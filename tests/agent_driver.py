@@ -199,8 +199,12 @@ class AgentProcess:
 
     def apply(self, type_, **fields):
         """Send a command, and wait until the agent reports it as applied."""
+        after = len(self.all("applied"))
         self.send(type_, **fields)
-        return self.wait("applied", lambda message: message["command"] == type_)
+        return eventually(
+            lambda: next((one for one in self.all("applied")[after:] if one["command"] == type_), None),
+            f"answer to {type_}",
+        )
 
     def disconnect(self):
         """Close the connection, as when a monitor is killed."""
@@ -257,7 +261,8 @@ class Monitor:
     def start(self, text, *arguments, python=sys.executable, watched=True, options=(), **variables):
         """Start a program with pipes for its standard streams; ``options`` are the agent's."""
         script = Path(self.folder) / "program.py"
-        script.write_text(text)
+        if not script.exists() or script.read_text() != text:  # one may be about to read it
+            script.write_text(text)
         env = {**os.environ, "PYTHONWARNINGS": "error", **variables}
         program = subprocess.Popen(
             [python, str(script), *arguments],

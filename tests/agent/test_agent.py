@@ -676,7 +676,7 @@ def test_the_deadlines_of_anyio_and_trio_are_timers(monitor, backend):
 
 
 BLOCKS = """
-import asyncio, concurrent.futures.thread, sys, time
+import asyncio, sys, time
 def crunch(seconds):
     time.sleep(seconds)
 def count(numbers):
@@ -689,8 +689,10 @@ async def short():
     time.sleep(0.002)
 async def main():
     await asyncio.gather(*[short() for _ in range(100)])  # many short ones are no block
-    end = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    while not end.done():  # on a busy machine, a process may have waited for a processor instead
+    # Not in an executor: to start a thread may block the loop, too.
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_reader(0, lambda: (loop.remove_reader(0), ended.set()))
+    while not ended.is_set():  # on a busy machine, a process may have waited for a processor instead
         await asyncio.sleep(0.1)
         await asyncio.create_task(handler())
         await asyncio.sleep(0.1)

@@ -433,5 +433,6 @@ def test_a_collection_while_asyncio_is_imported_does_not_start_the_agent_too_ear
         "asyncio.run(main())\n"
     )
     finish(monitor.start(text))
+    monitor.process().wait("end")
     found = [one.last_report("job") for one in monitor.announced]
     assert [report["created"] for report in found if report] == [7]

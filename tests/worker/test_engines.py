@@ -43,7 +43,7 @@ DEF noise():
 DEF block(): time.sleep(0.6)
 DEF block_forever(): time.sleep(600)
 DEF collector():
-    PAUSE(0.1)  # collection is off until its slice has been created
+    while os.path.exists("growing"): PAUSE(0.01)  # collection is off while tasks are created
     sys.stderr.write(f"<enabled {gc.isenabled()} frozen {gc.get_freeze_count() > 0}>\\n")
 DEF slow_to_end():
     try:
@@ -354,18 +354,21 @@ def test_halt_stops_growth_and_reports_its_limit(engine, worker):
 @only(*KINDS, *OTHERS)
 def test_ticks_and_commands_are_handled_while_many_tasks_start(engine, worker):
     many = 2_000 if row_of(engine).threads else 5_000 if engine in KINDS else 20_000
-    worker.tick()
-    before = len(worker.ticks)
-    # In one write, as all tasks may start while this process waits between two.
-    since = worker.write(encode("target", tasks=many) + encode("refill", on=True))
-    reached = worker.wait("reached", since=since)
-    worker.tick()
-    times = [tick["time"] for tick in worker.ticks[before - 1 :]]
-    assert max(later - earlier for earlier, later in pairwise(times)) < 1.0
-    assert reached["live"] == many
-    applied = worker.wait("applied", since=since)
-    assert worker.reports.index(applied) < worker.reports.index(reached)
-    assert_fields(worker.target(0), cancelled=many)
+    for round_ in range(1, 11):  # on a busy machine all tasks may be live before the second command is read
+        worker.tick()
+        before = len(worker.ticks)
+        # In one write, as all tasks may start while this process waits between two.
+        since = worker.write(encode("target", tasks=many) + encode("refill", on=True))
+        reached = worker.wait("reached", since=since)
+        worker.tick()
+        times = [tick["time"] for tick in worker.ticks[before - 1 :]]
+        assert max(later - earlier for earlier, later in pairwise(times)) < 1.0
+        assert reached["live"] == many
+        applied = worker.wait("applied", since=since)
+        assert_fields(worker.target(0), cancelled=many * round_)
+        if worker.reports.index(applied) < worker.reports.index(reached):
+            return
+    raise AssertionError("commands are read only once all tasks have started")
 
 
 def test_only_tasks_without_a_thread_are_queued(engine, worker):
@@ -492,9 +495,14 @@ def test_delays_and_durations_of_completed_tasks_are_reported(engine, worker):
     worker.do("refill", on=True)
     worker.do("workload", spec="sleep:0.2")
     worker.send("target", tasks=3)
-    worker.until(lambda: len(times(worker, "durations", since)) >= 3, "timed tasks")
+
+    def timed():
+        durations = times(worker, "durations", since)
+        return len(durations) >= 3 and min(durations) < 0.39  # less than two tasks in sequence
+
+    worker.until(timed, "timed tasks")  # on a busy machine each of the first ones may take longer
     durations, delays = times(worker, "durations", since), times(worker, "delays", since)
-    assert 0.2 - EARLY <= min(durations) < 0.39  # less than two tasks in sequence
+    assert 0.2 - EARLY <= min(durations)
     assert len(delays) >= len(durations)
     if engine in ("sequential", *POOLS):
         assert max(delays) >= 2 * (0.2 - EARLY)
@@ -505,7 +513,7 @@ def test_delays_and_durations_of_completed_tasks_are_reported(engine, worker):
 @only("asyncio-eager")
 def test_an_eager_task_that_ends_during_its_creation_is_counted_and_timed_once(fresh):
     since = run_once(fresh, "nop", 50)
-    fresh.tick(lambda tick: tick["completed"])
+    fresh.tick(lambda tick: tick["completed"] == 50)
     assert_stable(fresh, created=50, completed=50, live=0)
     assert len(times(fresh, "durations", since)) == len(times(fresh, "delays", since)) == 50
 
@@ -603,6 +611,8 @@ def test_lag_grows_while_a_task_blocks_the_event_loop(worker):
 
 @only(*EVENT_LOOPS)
 def test_what_blocks_the_loop_of_a_function_of_the_user_is_named(worker):
+    threads = psutil.Process(worker.ready["pid"]).num_threads
+    before = threads()
     worker.do("workload", spec="jobs:block")
     since = len(worker.reports)
     worker.target(1)
@@ -613,6 +623,8 @@ def test_what_blocks_the_loop_of_a_function_of_the_user_is_named(worker):
         assert "jobs.py:" in frame["where"]
     worker.do("workload", spec="sleep:600")
     worker.target(1)
+    worker.until(lambda: threads() == before, "end of the thread that looks for blocks")
+    worker.tick()
     reports = len(worker.all("block"))
     worker.target(20_000)
     worker.next_ticks()
@@ -622,11 +634,15 @@ def test_what_blocks_the_loop_of_a_function_of_the_user_is_named(worker):
 @only("asyncio")
 def test_the_rate_of_ticks_is_set(worker):
     worker.do("rate", hz=4)
-    first, last = worker.next_ticks(2)
-    assert last["time"] - first["time"] > 0.15  # one interval, not 0.1 s as before
+    first, *_, last = worker.next_ticks(5)
+    assert last["time"] - first["time"] > 4 * 0.15  # four intervals, not 0.1 s each as before
     worker.do("rate", hz=100)
-    first, *_, last = worker.next_ticks(12)
-    assert last["time"] - first["time"] < 1.0  # eleven intervals, not 1.1 s as at 10 Hz
+
+    def soon():
+        times = [tick["time"] for tick in worker.ticks[-12:]]
+        return len(times) == 12 and times[-1] - times[0] < 1.0  # eleven intervals, not 1.1 s as at 10 Hz
+
+    worker.until(soon, "twelve ticks within a second")
     for hz in (0, 0.05, 101, -1, True, "ten", None):
         assert "expected ticks a second from 0.1 to 100" in worker.refuse("rate", hz=hz)
 
@@ -678,7 +694,7 @@ def test_a_burst_can_have_older_tasks_that_have_not_begun(engine, worker):
 
 
 @only("threads", "asyncio")
-def test_each_mode_of_the_garbage_collector_is_applied(worker):
+def test_each_mode_of_the_garbage_collector_is_applied(worker, jobs):
     for mode, state in (
         ("off", "<enabled False frozen False>"),
         ("frozen", "<enabled True frozen True>"),
@@ -689,7 +705,10 @@ def test_each_mode_of_the_garbage_collector_is_applied(worker):
         worker.do("gc", mode="default")
         worker.do("gc", mode=mode)
         worker.target(30)
-        run_once(worker, "jobs:collector", 5)
+        (jobs / "growing").touch()
+        since = run_once(worker, "jobs:collector", 5)
+        worker.wait("reached", since=since)
+        (jobs / "growing").unlink()
         worker.until(lambda: worker.noise.count("<") >= 5, "output of the tasks")
         worker.tick(lambda tick: tick["live"] == 0)
         assert set(worker.noise.splitlines()) == {state}

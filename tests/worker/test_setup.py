@@ -189,7 +189,7 @@ def test_a_setup_is_run_once_before_the_first_task_and_torn_down_at_the_end(work
     worker.until(lambda: said(worker, "set-up", "one"), "set-up before there is a target")
     worker.send("target", tasks=2)
     worker.tick(lambda tick: tick["completed"] >= 5)
-    assert said(worker, "task", "one") >= 5
+    worker.until(lambda: said(worker, "task", "one") >= 5, "tasks")
     assert said(worker, "tear-down", "one") == 0
     worker.send("stop")
     assert worker.ended() == 0

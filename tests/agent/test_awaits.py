@@ -155,11 +155,9 @@ BUSY = """
 import asyncio, time
 async def blocks():
     await asyncio.sleep(0)
-    time.sleep(600)
+    print("ready", flush=True); time.sleep(600)
 async def main():
     tasks = [asyncio.create_task(blocks()) for _ in range(2)]
-    await asyncio.sleep(0)
-    print("ready", flush=True)
     await asyncio.sleep(600)
 asyncio.run(main())
 """
@@ -167,7 +165,8 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("python", EVERY.values(), ids=EVERY)
 def test_a_task_that_blocks_its_loop_runs_and_does_not_wait(monitor, python):
-    monitor.start(BUSY, python=python)
+    program = monitor.start(BUSY, python=python)
+    assert program.stdout.readline() == "ready\n"
     waits = asked(monitor.process(), "blocks", 2)["waits"]
     assert sorted((wait["tasks"], wait["on"], wait.get("running", False)) for wait in waits) == [
         (1, "", True),

@@ -148,10 +148,12 @@ def test_a_hub_that_has_nothing_to_do_is_not_blocked(monitor):
         "gevent.sleep(0.2)\n"
         "ends = time.monotonic() + 0.6\n"
         "while time.monotonic() < ends: pass\n"
+        "print('done', flush=True)\n"
         "until_input()\n"
     )
     process = monitor.process()
     process.group("job", ended=50)
+    assert program.stdout.readline() == "done\n"
     waited = kept_waiting(process)
     finish(program)
     process.wait("end")
@@ -183,7 +185,8 @@ def test_greenlets_without_gevent_are_unknown(monitor):
         "one.switch()\n"
         "sys.stdin.read()\n"
     )
-    assert "greenlets" in monitor.process().tick()["uncounted"]
+    tick = monitor.process().tick(lambda tick: "uncounted" in tick)
+    assert "greenlets" in tick["uncounted"]
     finish(program)
 
 

@@ -156,8 +156,9 @@ def test_each_task_holds_a_connection_and_closes_it_when_it_ends(worker, lines):
 def test_with_an_interval_lines_are_sent_again(worker, lines):
     worker.do("workload", spec="connect:0.02s", **lines.fields)
     worker.target(4)
-    worker.until(lambda: lines.lines >= 10 * len(lines.open) > 0, "lines")
-    assert sum(lines.addresses.values()) == at_most(worker, 4)
+    all_ = at_most(worker, 4)
+    worker.until(lambda: len(lines.open) == all_ and lines.lines >= 10 * all_, "lines")
+    assert sum(lines.addresses.values()) == all_
     worker.do("workload", spec="hold")
     worker.until(lambda: not lines.open, "the end of all connections")
     assert worker.tick(lambda tick: tick["live"] == 4)["failed"] == 0, worker.all("error")
@@ -167,8 +168,9 @@ def test_with_an_interval_lines_are_sent_again(worker, lines):
 def test_a_connection_that_the_server_closes_fails_its_task(worker, lines, spec):
     worker.do("refill", on=False)
     worker.do("workload", spec=spec, **lines.fields)
-    worker.send("target", tasks=at_most(worker, 8))
-    worker.until(lambda: len(lines.open) == lines.lines == at_most(worker, 8) or lines.lines > 40, "lines")
+    all_ = at_most(worker, 8)
+    worker.send("target", tasks=all_)
+    worker.until(lambda: len(lines.open) == all_ and (lines.lines == all_ or lines.lines > 40), "lines")
     lines.hang_up()
     tick = worker.tick(lambda tick: not tick["live"])
     assert (tick["failed"], tick["cancelled"]) == (at_most(worker, 8), 0)
@@ -255,7 +257,7 @@ def test_a_task_in_an_interpreter_is_cancelled_while_it_waits_for_its_connection
     for thread in threads:
         thread.start()
     try:
-        while lines.lines < 50:
+        while lines.lines < 50 or len(lines.open) < len(threads):
             assert not results
         os.write(pipe[1], b"..")
         while len(results) < 2:

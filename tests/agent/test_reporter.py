@@ -134,7 +134,9 @@ import asyncio, sys
 sys.modules["_concwatch_agent.sending.reporter"].AT_ONCE = 60
 """
 
-ENDS = PATIENT + """
+ENDS = (
+    PATIENT
+    + """
 import multiprocessing, os, signal
 async def stays(): await asyncio.sleep(600)
 async def main():
@@ -145,6 +147,7 @@ async def main():
     if sys.argv[1] == "raise_signal": signal.raise_signal(signal.SIGTERM)
 asyncio.run(main())
 """
+)
 
 
 @pytest.mark.parametrize("way", ["_exit", "kill", "raise_signal"])
@@ -159,7 +162,9 @@ def test_the_last_figures_arrive_from_what_ends_without_atexit(monitor, python, 
     assert process.all("tick")[-1]["live"] == 6
 
 
-SHORT = PATIENT + """
+SHORT = (
+    PATIENT
+    + """
 import os
 async def job(): await asyncio.sleep(0)
 for _ in range(30):
@@ -169,6 +174,7 @@ for _ in range(30):
         os._exit(0)
     os.waitpid(child, 0)
 """
+)
 
 
 def test_short_children_that_exit_at_once_are_all_counted(monitor):

@@ -268,7 +268,7 @@ MAY_BE_EMPTY = {
     *("leaks", "failed tasks", "queued jobs", "throttled by a CPU quota", "memory", "events"),
     *("memory of the limit", "memory of the control group"),
 }
-"""Panels: nothing leaks there, outcomes are not counted, nothing is an event, and there need not be limits."""
+"""Panels: nothing leaks there, outcomes are not counted, nothing is an event; limits there need not be."""
 
 
 def empty_panels(prometheus):

@@ -3,6 +3,7 @@
 import glob
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -76,9 +77,12 @@ def test_calibration_measures_a_thread_and_a_socket_in_a_process_of_its_own():
     assert calibration.sizes() is None, "it never waits"
     until(calibration.sizes, "the sizes")
     sizes = calibration.sizes()
-    assert 1_000 < sizes.thread < 40_000
-    assert 500 < sizes.socket < 20_000
     assert calibration.sizes() is sizes
+    # It reads the whole machine's memory, of which other tests may free much at the same time.
+    others = [Calibration(str(ROOT)) for _ in range(2)]
+    found = [sizes, *(until(other.sizes, "the sizes") for other in others)]
+    assert 1_000 < statistics.median(each.thread for each in found) < 40_000
+    assert 500 < statistics.median(each.socket for each in found) < 20_000
 
 
 @pytest.mark.real

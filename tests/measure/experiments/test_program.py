@@ -82,9 +82,7 @@ def experiment(folder, text=FILE):
 
 
 def test_a_run_reports_peak_memory_and_total_seconds(write_program):
-    path = write_program(
-        "import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(1)"
-    )
+    path = write_program("import sys, time; held = b'x' * (int(sys.argv[1]) << 20); del held; time.sleep(1)")
     few, many = run(path, 1), run(path, 200)
     assert 190 * MIB < many.metrics["peak_rss"] - few.metrics["peak_rss"] < 210 * MIB
     assert 1 <= many.metrics["burst_seconds"] <= many.seconds

@@ -116,10 +116,10 @@ class Lane:
 
     @property
     def awaits_grant(self) -> bool:
-        """Whether it has created all tasks that it was granted, and its target is higher."""
+        """Whether it has created all tasks that it was granted, and been read since; its target is higher."""
         if self.state in PENDING:
             return self.target.granted < self.target.tasks
-        return self.on and self.target.awaits_grant
+        return self.on and self.target.awaits_grant and self.worker.stats.is_read
 
     # Commands.
 

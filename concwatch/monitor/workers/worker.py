@@ -23,6 +23,7 @@ from concwatch.portable.protocol import PROTOCOL
 from concwatch.portable.protocol.units import format_seconds
 from concwatch.portable.protocol.workloads import is_function
 from concwatch.system.machine import Load
+from concwatch.system.process import Reading
 
 
 class AnatomyAnswer(Struct, frozen=True):
@@ -80,6 +81,8 @@ class Worker:
         self._hz = hz
         self._leaks = LeakWatch(log, lambda: self.send_optional("lines"))
         self._now = now  # of the last step
+        self._is_set = False  # whether all settings are applied
+        self._outdated: Reading | None = None  # the reading before that
 
     @property
     def idle(self) -> bool:
@@ -222,8 +225,16 @@ class Worker:
         # A tick may have been sent before the settings were applied.
         if self.life.state is State.STARTING and self.stats.ready and not self.settings.unanswered:
             tracing = self.settings.current.trace and self.can("trace")
-            if tracing == (tick.traced is not None):
+            if tracing == (tick.traced is not None) and self._is_read():
                 self._handle_start(self.stats.ready)
+
+    def _is_read(self) -> bool:
+        """Return whether its process has been read since it had its settings: on another host, it is soon."""
+        reading = self.connection.reading()
+        if not self._is_set:
+            self._is_set, self._outdated = True, reading
+            reading = self.connection.reading()
+        return reading is not self._outdated
 
     def _handle_ready(self, ready: messages.Ready) -> None:
         if self.stats.ready is not None:

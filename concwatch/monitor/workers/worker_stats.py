@@ -73,6 +73,7 @@ class WorkerStats:
         self.paired = (0, 0)
         """Bytes of memory and live tasks of the same moment, or nearly so."""
         self._unpaired: Reading | None = None  # since the last tick
+        self._outdated: Reading | None = None
 
     def add_tick(
         self, tick: Tick, now: float, has_target: bool, reached: Reached | None = None
@@ -118,6 +119,16 @@ class WorkerStats:
     def add_reading(self, reading: Reading) -> None:
         """Record a reading of the process."""
         self.reading = self._unpaired = reading
+
+    def note_reached(self, live: int, last: Reading | None) -> None:
+        """Record that granted tasks have been created: their memory is in the reading after ``last``."""
+        self.set_live(live)
+        self._outdated = last
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the last reading is of after that. One of a process on another host arrives later."""
+        return self.reading is None or self.reading is not self._outdated
 
     def add_block(self, block: Block, now: float, read: Callable[[], Reading | None]) -> None:
         """Record what has blocked its event loop; ``read`` reads how long the process was throttled."""

@@ -102,7 +102,7 @@ class WorkerTarget:
         self._reached = reached
         whole: Reached | None = reached
         if reached.target == self.current.granted:  # otherwise a newer target was sent meanwhile
-            self._stats.set_live(reached.live)
+            self._stats.note_reached(reached.live, self._connection.reading())
             self.current = self.current.add_part(reached)
             whole = self.current.reached
             if whole is not None and whole.grew:

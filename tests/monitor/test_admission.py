@@ -252,12 +252,29 @@ def test_a_target_near_the_budget_is_sent_in_parts_and_a_smaller_one_at_once():
     assert (sent_targets(link)[-1], lane.target.reached.cancelled) == (100, 199_900)
 
 
+class RareReadings:
+    """The readings of a worker on another host, which are as old as 0.1 s."""
+
+    def __init__(self, read, bench):
+        self._read, self._bench = read, bench
+        self._at, self._last = 0.0, None
+
+    def __call__(self):
+        if self._bench.now >= self._at + 0.1:
+            self._at, self._last = self._bench.now, self._read()
+        return self._last
+
+
+@pytest.mark.parametrize("rare", [False, True], ids=["here", "on another host"])
 @pytest.mark.parametrize("budget", [60 * MIB, 4 * GIB])
 @pytest.mark.parametrize(
     ("workload", "task"), [("hold", 400), ("hold", 1_900), ("payload:64KiB", 1_260), ("app:job", 70_000)]
 )
-def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workload, task):
-    bench, lane, _ = growing(budget, task=task)
+def test_fast_growth_of_tasks_of_any_size_never_exceeds_the_budget(budget, workload, task, rare, monkeypatch):
+    bench, lane, link = growing(budget, task=task)
+    if rare:
+        monkeypatch.setattr(link, "reading", RareReadings(link.reading, bench))
+        bench.pass_(0.3)
     bench.lab.settings.set_workload(workload)
     assert grow(lane, bench, 50_000_000) <= budget
     assert lane.target.limit.name == BUDGET

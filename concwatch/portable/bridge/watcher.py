@@ -7,6 +7,7 @@ import them. Commands and reports are specified in `concwatch.portable.protocol.
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import socket
@@ -46,6 +47,9 @@ REPORTS_PER_SEARCH = 2
 
 TERMINATE_TIMEOUT = 3.0
 """Seconds that the program gets to exit after ``SIGTERM``."""
+
+LAST_WORDS, LEAST_LAST_WORDS = 2.0, 0.2
+"""Seconds within which what an exited program has left behind is relayed, at most and at least."""
 
 BLOCK = 1 << 14
 """Bytes of the program's output that are read at once."""
@@ -91,6 +95,9 @@ class Watcher:
         self._started: dict[int, float | None] = {}
         self._shared: dict[int, SharedGrowth] = {}
         self._agents: dict[int, socket.socket] = {}
+        self._relays: list[tuple[int, threading.Thread]] = []
+        """By the pid of the process whose agent it relays."""
+        self._relaying_output = threading.Lock()
         self._connections = 0
         self._lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
@@ -225,7 +232,9 @@ class Watcher:
             self._connections += 1
             number = self._connections
             self._agents[number] = connection
-        threading.Thread(target=self._relay, args=(number, connection, pid), daemon=True).start()
+            relay = threading.Thread(target=self._relay, args=(number, connection, pid), daemon=True)
+            relay.start()
+            self._relays = [one for one in self._relays if one[1].is_alive()] + [(pid, relay)]
 
     def _relay(self, number: int, connection: Any, pid: int) -> None:
         """Relay an agent's lines, then report the end of its connection."""
@@ -247,14 +256,36 @@ class Watcher:
         """Relay the program's output; another thread reports its exit."""
         assert program.stdout is not None
         descriptor = program.stdout.fileno()
-        threading.Thread(target=self._report_exit, args=(program,), daemon=True).start()
-        for data in iter(lambda: os.read(descriptor, BLOCK), b""):
-            self._out.send("output", text=data.decode(errors="replace"))
+        relay = threading.current_thread()
+        threading.Thread(target=self._report_exit, args=(program, relay), daemon=True).start()
+        while _is_readable(descriptor, None):
+            with self._relaying_output:
+                data = os.read(descriptor, BLOCK)
+                if not data:
+                    return
+                self._out.send("output", text=data.decode(errors="replace"))
 
-    def _report_exit(self, program: subprocess.Popen[bytes]) -> None:
+    def _report_exit(self, program: subprocess.Popen[bytes], output: threading.Thread) -> None:
+        """Report the program's exit, after the last of its output and of what its agent has sent.
+
+        Args:
+            program: the program.
+            output: relays its output, which processes that it has left behind may continue.
+        """
         status = program.wait()
         self._terminator.release()
-        sleep(0.2)  # so that the last of its output is sent first
+        deadline = monotonic() + LAST_WORDS
+        sleep(LEAST_LAST_WORDS)  # a connection may not be accepted yet
+        with self._lock:
+            relays = [relay for pid, relay in self._relays if pid == program.pid]
+        for relay in relays:
+            relay.join(max(0.0, deadline - monotonic()))
+        assert program.stdout is not None
+        while output.is_alive() and monotonic() < deadline:
+            with self._relaying_output:
+                if not _is_readable(program.stdout.fileno(), 0.0):
+                    break
+            sleep(0.01)
         self._report_processes()
         self._out.send("exited", status=status)
 
@@ -292,6 +323,13 @@ class Watcher:
                 rows.append({"pid": pid, **known, "pss": pss, "started": self._started[pid]})
         with self._lock:  # in order
             self._out.send("processes", time=monotonic(), rows=rows)
+
+
+def _is_readable(descriptor: int, seconds: float | None) -> bool:
+    """Wait for some seconds until there is something to read, or the end; without a limit for None."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(None if seconds is None else seconds * 1000))
 
 
 def _start_time(pid: int) -> float | None:

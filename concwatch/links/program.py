@@ -90,6 +90,7 @@ class Program(StartedProgram):
         super().__init__(command)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise ValueError(f'no program "{command[0]}" was found; what follows -- must be a command')
+        terminator = None if keep else Terminator()
         try:
             with _handing_over(unblock) as take_over:
                 self._process = subprocess.Popen(
@@ -104,8 +105,12 @@ class Program(StartedProgram):
                     preexec_fn=take_over,
                 )
         except (OSError, subprocess.SubprocessError, ValueError) as error:
+            if terminator is not None:
+                terminator.release()
             raise ValueError(f'"{command[0]}": {explain_start_error(error)}') from None
-        self._terminator = None if keep else Terminator(self.pid)
+        if terminator is not None:
+            terminator.watch(self.pid)
+        self._terminator = terminator
         self._background = background
         self._output = output if background and isinstance(output, int) else None
         self._group = self.pid if background else os.getpgrp()

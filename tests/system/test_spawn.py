@@ -17,7 +17,8 @@ STARTER = f"""
 import subprocess, sys
 sys.path.insert(0, {ROOT!r})
 from concwatch.portable.machine.spawn import Terminator
-kept = Terminator(int(sys.argv[1]))
+kept = Terminator()
+kept.watch(int(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.read()
 """
@@ -40,7 +41,9 @@ def test_a_process_is_terminated_when_the_one_that_watches_over_it_is_killed(sle
 
 
 def test_a_process_that_was_released_goes_on(sleeper):
-    Terminator(sleeper.pid).release()
+    terminator = Terminator()
+    terminator.watch(sleeper.pid)
+    terminator.release()
     assert sleeper.poll() is None
 
 

@@ -111,6 +111,7 @@ class Watcher:
         if shutil.which(command[0]) is None:
             self._out.send("error", command="watch", message=f'"{command[0]}": no such program on the host')
             return
+        self._terminator = Terminator()
         try:
             self._program = subprocess.Popen(
                 command,
@@ -121,9 +122,10 @@ class Watcher:
                 start_new_session=True,
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
+            self._terminator.release()
             self._out.send("error", command="watch", message=f'"{command[0]}" could not be started: {error}')
             return
-        self._terminator = Terminator(self._program.pid)
+        self._terminator.watch(self._program.pid)
         self._known = {self._program.pid}
         self._out.send("started", pid=self._program.pid)
         self._report_processes()

@@ -108,17 +108,24 @@ class Terminator:
     executed. The kernel's own signal (``PR_SET_PDEATHSIG``) would come once for each thread of this process.
     """
 
-    def __init__(self, pid: int) -> None:
-        """Start the shell, which waits until its input is closed."""
+    def __init__(self) -> None:
+        """Start the shell, which waits until its input is closed. Do so before the process is started."""
         self._shell: Optional[subprocess.Popen[bytes]] = None
         with contextlib.suppress(OSError):  # there is no shell, or the system has no more processes
             self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", 'read -r _ || kill -s TERM "$0"', str(pid)],
+                ["/bin/sh", "-c", 'read -r pid && { read -r _ || kill -s TERM "$pid"; }'],
                 stdin=subprocess.PIPE,
+                bufsize=0,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
+
+    def watch(self, pid: int) -> None:
+        """Set the process that gets the signal, directly after its start."""
+        if self._shell is not None and self._shell.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._shell.stdin.write(b"%d\n" % pid)
 
     def release(self) -> None:
         """End the shell: the process has ended, and its pid may become another one's."""

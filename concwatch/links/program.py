@@ -9,7 +9,7 @@ import subprocess
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 from concwatch.portable.machine.spawn import Terminator
 from concwatch.portable.protocol.text import plain
@@ -24,6 +24,20 @@ TERMINATION_TIMEOUT = 5.0
 
 TAIL = 4096
 """Bytes at the end of a program's output in which something is looked for."""
+
+
+class HeldSignals(Protocol):
+    """Signals that are blocked in this process, and are not to be in the program that it starts."""
+
+    @property
+    def numbers(self) -> Collection[int]:
+        """Their numbers."""
+
+    def take(self) -> Sequence[int]:
+        """Return those that are pending here, which this process then no longer gets.
+
+        Called once the program is a process, and gets what is sent to the process group by itself.
+        """
 
 
 class StartedProgram(ABC):
@@ -69,8 +83,7 @@ class Program(StartedProgram):
         errors: the same for standard error.
         background: whether it gets a session of its own and no standard input, as behind a screen.
         keep: whether it continues when this process is killed.
-        unblock: signals that are blocked in this process, and are not to be in the program, which gets
-            those that are pending here.
+        held: signals that are blocked in this process; the program gets those that are pending here.
 
     Raises:
         ValueError: it could not be started; the message is one line.
@@ -85,14 +98,14 @@ class Program(StartedProgram):
         errors: IO[bytes] | int | None = None,
         background: bool = False,
         keep: bool = False,
-        unblock: Collection[int] = (),
+        held: HeldSignals | None = None,
     ) -> None:
         super().__init__(command)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise ValueError(f'no program "{command[0]}" was found; what follows -- must be a command')
         terminator = None if keep else Terminator()
         try:
-            with _handing_over(unblock) as take_over:
+            with _handing_over(held) as take_over:
                 self._process = subprocess.Popen(
                     list(command),
                     env=dict(environment),
@@ -189,23 +202,21 @@ class Program(StartedProgram):
 
 
 @contextlib.contextmanager
-def _handing_over(numbers: Collection[int]) -> Iterator[Callable[[], None] | None]:
+def _handing_over(held: HeldSignals | None) -> Iterator[Callable[[], None] | None]:
     """Yield what a new process calls before it executes a program, to unblock signals; None without one.
 
     It then gets those that were sent before there was that process, even if to its whole process group. It
     asks for them: what comes after the answer, it has got by itself.
     """
-    if not numbers:
+    if held is None:
         yield None
         return
+    numbers = held.numbers
     ours, its = socket.socketpair()
 
     def answer() -> None:
         if ours.recv(1):
-            pending = []
-            while found := signal.sigtimedwait(numbers, 0):
-                pending.append(found.si_signo)
-            ours.sendall(bytes([0, *pending]))
+            ours.sendall(bytes([0, *held.take()]))
 
     def take_over() -> None:
         its.sendall(b"?")

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 PASSED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
@@ -22,23 +22,6 @@ FROM_KERNEL = 0x80
 
 GROUP_TIME = 0.02
 """Seconds after which a signal that was sent to a whole process group has reached each process of it."""
-
-
-@contextlib.contextmanager
-def signals_held() -> Iterator[Collection[int]]:
-    """Hold back the signals that are to be passed on, until the program to pass them on to has started.
-
-    Returns:
-        Their numbers, which the program must unblock for itself.
-    """
-    if not hasattr(signal, "sigwaitinfo"):
-        yield ()
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
-    try:
-        yield NUMBERS
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _GroupProbe:
@@ -87,28 +70,81 @@ class _GroupProbe:
             self._process = None
 
 
+class HeldSignals:
+    """The signals that are held back, and the probe for those sent to the process group.
+
+    Args:
+        in_group: whether the program is in this process group. What the whole group gets, as from a terminal,
+            is not passed on then: the program gets it too.
+    """
+
+    numbers = NUMBERS
+
+    def __init__(self, in_group: bool) -> None:
+        self._in_group = in_group
+        self._probe: _GroupProbe | None = None
+
+    def take(self) -> Sequence[int]:
+        """Return those that are pending, which this process then no longer gets."""
+        if self._in_group:
+            # First: what the group is sent from now on, the program gets by itself.
+            self._probe = _GroupProbe()
+        pending = []
+        while found := signal.sigtimedwait(NUMBERS, 0):
+            pending.append(found.si_signo)
+        if pending and self._probe is not None:
+            self._probe.close()  # it may have got them, too
+            self._probe = _GroupProbe()
+        return pending
+
+    def was_for_group(self, found: signal.struct_siginfo) -> bool:
+        """Return whether a signal that this process has got was sent to the whole group of the program."""
+        return self._probe is not None and self._probe.got(found)
+
+    def close(self) -> None:
+        """End the probe."""
+        if self._probe is not None:
+            self._probe.close()
+
+
 @contextlib.contextmanager
-def signals_passed_on(pass_on: Callable[[int], object], *, in_group: bool = True) -> Iterator[None]:
+def signals_held(*, in_group: bool = True) -> Iterator[HeldSignals | None]:
+    """Hold back the signals that are to be passed on, until the program to pass them on to has started.
+
+    Args:
+        in_group: as for `HeldSignals`, which are yielded; None if this system cannot hold signals back.
+    """
+    if not hasattr(signal, "sigwaitinfo"):
+        yield None
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
+    held = HeldSignals(in_group)
+    try:
+        yield held
+    finally:
+        held.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def signals_passed_on(pass_on: Callable[[int], object], held: HeldSignals | None) -> Iterator[None]:
     """Call ``pass_on`` with the number of each signal that this process receives, instead of exiting.
 
     Processes that are started within this context have these signals blocked.
 
     Args:
         pass_on: called in a thread.
-        in_group: whether the program is in this process group. What the whole group gets, as from a terminal,
-            is not passed on then: the program got it too.
+        held: the signals; None if this system cannot hold them back.
     """
-    if not hasattr(signal, "sigwaitinfo"):
+    if held is None:
         yield
         return
     stop = threading.Event()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
-    probe = _GroupProbe() if in_group else None
 
     def wait() -> None:
         while not stop.is_set():
             found = signal.sigtimedwait(NUMBERS, 0.2)
-            if found is not None and not (probe and probe.got(found)):
+            if found is not None and not held.was_for_group(found):
                 pass_on(found.si_signo)
 
     waiting = threading.Thread(target=wait, name="signals", daemon=True)
@@ -118,6 +154,3 @@ def signals_passed_on(pass_on: Callable[[int], object], *, in_group: bool = True
     finally:
         stop.set()
         waiting.join()
-        if probe:
-            probe.close()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from concwatch.commands.basics.console import print_error, print_json
 from concwatch.commands.basics.signals import run_until_signal
 from concwatch.commands.basics.values import ADDRESS, BLOCKED, SECONDS, Parsed
-from concwatch.commands.watching.passing import signals_passed_on
+from concwatch.commands.watching.passing import HeldSignals, signals_passed_on
 from concwatch.commands.watching.watch_session import terminate
 from concwatch.exporters.event_command import EventCommand
 from concwatch.exporters.event_lines import EventFile
@@ -185,6 +185,7 @@ class Unattended(Struct, frozen=True):
         program: StartedProgram | None,
         recorder: "Recorder | None",
         exporters: Sequence[Exporter],
+        held: HeldSignals | None = None,
     ) -> int:
         """Follow a program until it ends, and write the report. Return the status for `exit_with`.
 
@@ -196,6 +197,7 @@ class Unattended(Struct, frozen=True):
             program: the started program; None to follow the processes attached to until they have ended.
             recorder: records it, if given.
             exporters: the context of `exporters`.
+            held: the signals that are passed on to a program on this host.
 
         Raises:
             ValueError: the host cannot be reached; the message is one line.
@@ -217,7 +219,7 @@ class Unattended(Struct, frozen=True):
         for exporter in exporters:
             exporter.observe(watching)
         if isinstance(program, Program):
-            with signals_passed_on(program.send_signal):
+            with signals_passed_on(program.send_signal, held):
                 time_is_up = asyncio.run(self._step(watching, program, save))
                 terminate(watching, program)
         else:

@@ -79,11 +79,11 @@ def command(
             status = _on_screen(arguments, host, session, screenshots, cells, **how)
         else:
             with (
-                signals_held() if host is None else nullcontext(()) as held,
+                signals_held() if host is None else nullcontext() as held,
                 unattended.exporters() as exporters,
-                watched(arguments, host=host, output=unattended.output, unblock=held, **how) as found,
+                watched(arguments, host=host, output=unattended.output, held=held, **how) as found,
             ):
-                status = unattended.follow(*found, recorder, exporters)
+                status = unattended.follow(*found, recorder, exporters, held)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     exit_with(status)
@@ -99,16 +99,17 @@ def _on_screen(
 ) -> int:
     """Watch a program on the screen. Return the status for `exit_with`."""
     here = host is None and not in_page()
-    with signals_held() if here else nullcontext(()) as held:  # before there are threads that would get them
+    # Before there are threads that would get them.
+    with signals_held(in_group=False) if here else nullcontext() as held:
         display = Display()  # before the program starts, which must not inherit the variables of a page
         display.picture_cells = cells
         from concwatch.ui.apps.watch_app import WatchApp  # imported late: it takes 0.2 s
 
-        with watched_in_background(command, host=host, unblock=held, **how) as (watching, program, output):
+        with watched_in_background(command, host=host, held=held, **how) as (watching, program, output):
             app = WatchApp(watching, output, pictures, recording, display.theme)
             if here:
                 display.end = partial(_exit_with_program, app, program)
-            with signals_passed_on(app.pass_on, in_group=False) if here else nullcontext():
+            with signals_passed_on(app.pass_on, held) if here else nullcontext():
                 status = display.run(app)
     if not display.is_page:
         printed = output.stat().st_size > 0

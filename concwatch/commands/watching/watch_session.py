@@ -3,14 +3,14 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from concwatch.hosts.host import Host
 from concwatch.links.agent_link import AgentListener
-from concwatch.links.program import TAIL, TERMINATION_TIMEOUT, Program, StartedProgram
+from concwatch.links.program import TAIL, TERMINATION_TIMEOUT, HeldSignals, Program, StartedProgram
 from concwatch.monitor.processes.watched_host import LocalHost
 from concwatch.monitor.watching.agent_options import DEFAULTS, AgentOptions
 from concwatch.monitor.watching.remote_host import RemoteHost
@@ -34,7 +34,7 @@ def watched(
     background: bool = False,
     keep: bool = False,
     agents: AgentOptions = DEFAULTS,
-    unblock: Collection[int] = (),
+    held: HeldSignals | None = None,
 ) -> Iterator[tuple[Watching, StartedProgram]]:
     """Run a program and watch it; it has ended when the context exits.
 
@@ -48,7 +48,7 @@ def watched(
             too.
         keep: whether the program continues when concwatch is killed; not on a remote host.
         agents: what agents are asked to do.
-        unblock: signals that are blocked here, and are not to be in the program; not on a remote host.
+        held: signals that are blocked here, and are not to be in the program; not on a remote host.
 
     Raises:
         ValueError: it could not be started; the message is one line.
@@ -68,7 +68,7 @@ def watched(
             errors=errors,
             background=background,
             keep=keep,
-            unblock=unblock,
+            held=held,
         )
         local = LocalHost(listener, program)
         watching = Watching(local, program, agents=agents)

@@ -1,7 +1,6 @@
 """``concwatch watch``: run a program and follow its tasks."""
 
 import os
-import signal
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -132,8 +131,7 @@ def _exit_with_program(app: "WatchApp", program: StartedProgram, status: int) ->
     """
     for descriptor in (1, 2):
         discard_output(descriptor)
-    if signal.SIGHUP not in app.passed:
-        app.pass_on(signal.SIGHUP)
+    app.hang_up()
     while program.status is None:
         time.sleep(GRACE)
     time.sleep(DRAIN + 2 * GRACE)

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -79,6 +80,7 @@ class WatchApp(LanesApp):
         self._sent: set[int] = set()  # the signals that the program gets because the user has quit
         self.passed: list[int] = []
         """The numbers of the signals that were passed on to the program."""
+        self._passing, self._is_hung_up = threading.Lock(), False
         self._logged = 0
         self._stopping = ""
 
@@ -128,10 +130,22 @@ class WatchApp(LanesApp):
 
     def pass_on(self, number: int) -> None:
         """Pass a signal to concwatch on to the program, after whose end the screen is left. Thread-safe."""
+        with self._passing:
+            if not (self._is_hung_up and number == signal.SIGHUP):  # which comes late
+                self._pass_on(number)
+
+    def hang_up(self) -> None:
+        """Pass on that the terminal is gone, if the signal for that was not. Thread-safe."""
+        with self._passing:
+            self._is_hung_up = True
+            if signal.SIGHUP not in self.passed:
+                self._pass_on(signal.SIGHUP)
+
+    def _pass_on(self, number: int) -> None:
+        self.passed.append(number)
         program = self._watching.program
         if isinstance(program, Program):
             program.send_signal(number)
-        self.passed.append(number)
 
     def _exit_with(self, status: int) -> None:
         """Handle a signal where it is not read by a thread: ``status`` is its number, negative."""

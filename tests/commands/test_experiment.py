@@ -12,6 +12,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import termios
 
 import pytest
@@ -260,6 +261,31 @@ def test_progress_is_one_line_on_a_terminal_until_ctrl_c_or_hangup(on_terminal, 
         assert "\x1b[2K\x1b[1mlong · An endless one" in read_until(terminal, "not run")
         assert process.wait(PATIENCE) == -signal.SIGINT
     assert json.loads((files / "a.json").read_text())["partial"] is True
+
+
+SAVES = """
+import asyncio, time
+from concwatch.commands.basics.signals import run_until_signal
+async def work():
+    print("working", flush=True)
+    await asyncio.sleep(600)
+found = run_until_signal(work())
+print("saving", flush=True)
+time.sleep(0.5)
+print(*found, "saved", flush=True)
+"""
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_second_signal_does_not_end_it_before_results_are_saved(name):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", SAVES], text=True, cwd=ROOT, **pipes) as process:
+        for said in ("working", "saving"):
+            assert process.stdout.readline() == f"{said}\n"
+            process.send_signal(getattr(signal, name))
+        expected = f"None {int(getattr(signal, name))} saved\n", ""
+        assert process.communicate(timeout=PATIENCE) == expected
 
 
 def test_the_progress_line_names_cell_and_run():

@@ -24,7 +24,8 @@ OUTPUT = 1
 def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     """Run a coroutine until it returns, or until a signal cancels it.
 
-    Only the first signal counts, so that workers can be ended in order. The loss of the reader of standard
+    Only the first signal counts, also once this has returned, so that workers can be ended in order, and what
+    there is be printed and saved. The loss of the reader of standard
     output counts as a signal: SIGPIPE for a pipe, SIGHUP for a terminal. If SIGHUP is ignored, as under
     ``nohup``, it does not.
 
@@ -32,11 +33,7 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
         The result, or None if cancelled; and the number of the first signal, or 0.
     """
     received: list[int] = []
-
-    def cancel(task: "asyncio.Task[Any]", number: int) -> None:
-        if not received:
-            task.cancel()
-        received.append(number)
+    before: dict[int, Any] = {}
 
     async def run() -> T:
         task = asyncio.current_task()
@@ -44,11 +41,18 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
         if sys.platform == "win32":
             return await work
         loop = asyncio.get_running_loop()
+
+        def cancel(number: int, frame: object = None) -> None:
+            if not received:
+                loop.call_soon_threadsafe(task.cancel)
+            received.append(number)
+
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         for name in SIGNALS:
             if not (name == "SIGHUP" and ignored):
+                # Not the loop's handlers, which end with it.
                 number = int(getattr(signal, name))
-                loop.add_signal_handler(number, cancel, task, number)
+                before[number] = signal.signal(number, cancel)
         if ignored:
             return await work
 
@@ -58,7 +62,7 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
         async def watch_output() -> None:
             while not is_gone(OUTPUT):  # noqa: ASYNC110  # the system has no event for it
                 await asyncio.sleep(POLL_INTERVAL)
-            cancel(task, int(lost_reader))
+            cancel(int(lost_reader))
 
         watcher = loop.create_task(watch_output())
         try:
@@ -70,5 +74,9 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
         return asyncio.run(run()), next(iter(received), 0)
     except asyncio.CancelledError:
         return None, received[0]
-    except KeyboardInterrupt:  # on Windows, whose event loop has no signal handlers
+    except KeyboardInterrupt:  # on Windows
         return None, int(signal.SIGINT)
+    finally:
+        for number, handler in before.items():
+            if not received:
+                signal.signal(number, handler)

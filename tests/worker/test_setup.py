@@ -128,7 +128,6 @@ import sys, threading, time
 
 def slowly(method):
     def call(self):
-        say(method.__name__)
         time.sleep(0.1)
         method(self)
     return call
@@ -148,17 +147,17 @@ def load(name):
 """
 
 
-@pytest.mark.parametrize("phase", ["start", "run"])
-def test_a_teardown_waits_for_threads_that_have_not_begun_their_task(phase, tmp_path):
+@pytest.mark.parametrize("live", [0, 1], ids=["being started", "started"])
+def test_a_teardown_waits_for_threads_that_have_not_begun_their_task(live, tmp_path):
     (tmp_path / "jobs.py").write_text(SLOW_THREADS)
     with Worker(row_of("threads"), cwd=tmp_path) as worker:
+        worker.do("rate", hz=50)
         worker.do("workload", spec="jobs:load", arguments=join_arguments(["one"]))
         worker.send("target", tasks=1)
-        worker.until(lambda: said(worker, "task", "one"), "a task")
-        worker.until(lambda: worker.noise.endswith(f"<{phase}>"), "a thread in this phase")
+        worker.tick(lambda tick: tick["completed"] and tick["live"] == live)
         worker.do("workload", spec="jobs:load", arguments=join_arguments(["two"]))
         worker.until(lambda: said(worker, "task", "two") >= 2, "tasks of the second workload")
-        worker.until(lambda: worker.noise.endswith(f"<{phase}>"), "a thread in this phase")
+        worker.tick(lambda tick: tick["live"] == live)
         worker.send("stop")
         assert worker.ended() == 0
     ones, _, twos = worker.noise.partition("<tear-down one>")

@@ -120,6 +120,7 @@ class BlockingEngine(BaseEngine):
         self._awake = threading.Event()
         self._lock = threading.Lock()  # protects the counters: task threads end concurrently
         self._cancelling = 0  # tasks being cancelled that are not counted as cancelled yet
+        self._starting = 0  # tasks being started by those that they replace, which have been counted as ended
         self._token = LockToken(self._claim)
         self._body: Body = self._token.check
         # The C library loads its unwinding code when the first thread ends; with no memory left it would
@@ -139,7 +140,7 @@ class BlockingEngine(BaseEngine):
         """Set the workload of new tasks; a user's function must be a plain one."""
         body = load_body(workload, self._token, self.bodies, self.running_target)
         with self._lock:
-            self.tracker.replace(self.counts.live)
+            self.tracker.replace(self.occupied)
         self._body = body  # last: a task that reads it finds that it is to be replaced
 
     def serve(self) -> None:
@@ -177,6 +178,11 @@ class BlockingEngine(BaseEngine):
     def _start_chosen(self) -> None:
         self.start_one(self.timing.choose())
 
+    @property
+    def occupied(self) -> int:
+        """Live tasks, and those about to be started in place of one that has ended."""
+        return self.counts.live + self._starting
+
     def allow_replacements(self, count: int, wanted: int) -> None:
         """Let ``count`` tasks be replaced as they complete."""
         with self._lock:
@@ -185,12 +191,12 @@ class BlockingEngine(BaseEngine):
     def wanted(self) -> int:
         """Return how many tasks to create now, or, if negative, to cancel."""
         with self._lock:
-            return self.tracker.wanted(self.counts.live)
+            return self.tracker.wanted(self.occupied)
 
     def _claim(self) -> bool:
         """Claim one cancellation of the excess; return whether there was one left."""
         with self._lock:
-            if self.tracker.wanted(self.counts.live, self._cancelling) >= 0:
+            if self.tracker.wanted(self.occupied, self._cancelling) >= 0:
                 return False
             self._cancelling += 1
             return True
@@ -260,15 +266,15 @@ class BlockingEngine(BaseEngine):
     def count_ended(self, how: str) -> None:
         """Count a task that has ``completed``, ``failed`` or been ``cancelled``; wake the next to cancel."""
         with self._lock:
+            setattr(self.counts, how, getattr(self.counts, how) + 1)
             if how == "cancelled":
                 self._cancelling -= 1
-            wanted = self.tracker.wanted(self.counts.live - 1, self._cancelling)
+            wanted = self.tracker.wanted(self.occupied, self._cancelling)
             replaced = how == "completed" and wanted > 0 and self.replacements > 0
-            if replaced:  # it counts as live until the other one does
+            if replaced:
                 self.replacements -= 1
+                self._starting += 1
                 created = self.timing.choose()
-            else:
-                setattr(self.counts, how, getattr(self.counts, how) + 1)
         if replaced and self._replace(created) and not self.tracker.pending:
             return
         if wanted < 0:
@@ -284,7 +290,7 @@ class BlockingEngine(BaseEngine):
         except (RuntimeError, MemoryError):
             pass  # this thread still exists: without it, the engine may be able to start one
         with self._lock:
-            self.counts.completed += 1
+            self._starting -= 1
             self.counts.created += started
             return started
 

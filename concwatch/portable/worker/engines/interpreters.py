@@ -149,14 +149,14 @@ class InterpretersEngine(ExecutorEngine):
 
     def _cancel_running(self) -> None:
         with self._lock:
-            count = -self.tracker.wanted(self.counts.live, self._cancelling)
+            count = -self.tracker.wanted(self.occupied, self._cancelling)
             if count > 0:
                 self._cancelling += os.write(self._write_end, bytes(count))
 
     def _retract_cancellations(self) -> None:
         """Read cancellations back that no task has read yet and that are no longer wanted."""
         with self._lock:
-            while self._cancelling and self.tracker.wanted(self.counts.live, self._cancelling - 1) >= 0:
+            while self._cancelling and self.tracker.wanted(self.occupied, self._cancelling - 1) >= 0:
                 try:
                     os.read(self._read_end, 1)
                 except BlockingIOError:

@@ -58,7 +58,7 @@ class SequentialEngine(BlockingEngine):
         """Cancel waiting tasks first, then the running one if it is still too many."""
         with self._lock:
             # Recomputed: the running task may have ended since ``count`` was computed.
-            excess = -self.tracker.wanted(self.counts.live, self._cancelling)
+            excess = -self.tracker.wanted(self.occupied, self._cancelling)
             waiting = max(0, min(excess, self._waiting))
             self._waiting -= waiting  # the last ones in the queue
             while self._timed and self._timed[-1][0] > self._begun + self._waiting:

@@ -30,9 +30,10 @@ from concwatch.charts.painters.plain import (
 from concwatch.charts.painters.traces import Trace, traces_of_labs, traces_of_recording
 from concwatch.charts.plot import Line, Plot
 from concwatch.charts.table import CHARTS
+from concwatch.charts.ticks import size_ticks
 from concwatch.commands.cli import main
 from concwatch.monitor.metrics.settings import Settings
-from concwatch.monitor.metrics.unit import BYTES
+from concwatch.monitor.metrics.unit import BYTES, SECONDS
 from concwatch.recordings.load import load
 from concwatch.recordings.recorder import Recorder
 from concwatch.recordings.writers import open_writer
@@ -180,6 +181,24 @@ def test_a_gap_is_not_bridged():
     rows = map(without_colors, draw([trace("asyncio", TIMES, values)], make_console(100, "truecolor")))
     plot = next(row for row in rows if "   1 MiB" in row)[LABEL_WIDTH + 1 :]
     assert [bool(re.search("[⠁-⣿]", part)) for part in (plot[:25], plot[30:62], plot[70:])] == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "drawn"),
+    [
+        ([1e-6, 0.99e-6], True),  # the axis begins at 1 µs
+        ([0.0, 2e-6], True),
+        ([2e-6, 0.0, 3e-6, math.nan, 0.5e-6], True),
+        ([0.0, 0.0], False),
+    ],
+)
+def test_what_is_below_a_logarithmic_axis_is_a_gap(values, drawn):
+    line = Line("threads", "#ff0000", [float(place) for place in range(len(values))], values)
+    plot = Plot("p99", SECONDS, [line], 5.0, 5.0, logarithmic=True, over_time=False, x_ticks=size_ticks)
+    lines = [text.plain for text in draw_chart(plot, 60, False)]
+    assert len(lines) == HEIGHT
+    braille = any("\u2801" <= character <= "\u28ff" for line in lines for character in line)
+    assert braille == drawn
 
 
 def test_the_middle_of_the_lowest_row_is_0():

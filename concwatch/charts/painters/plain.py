@@ -177,10 +177,12 @@ def draw_chart(plot: Plot, width: int, colored: bool) -> list[Text]:
     figure.ruler("x").lim(0, 2 * columns).ticks(places, [tick.label for tick in across])
 
     def draw(points: Sequence[Point], mark: str, color: str, *, joined: bool) -> None:
-        # plotext exits the program at a NaN between joined points, so each part is drawn by itself.
-        for part in split_at_gaps(points):
+        # plotext ends the process at a NaN between joined points, so each part is drawn by itself. What is
+        # below the axis has no row either.
+        placed = [(column, scale.row(value)) for column, value in points]
+        for part in split_at_gaps(placed):
             xs = [max(0, column) + 0.5 for column, _ in part]
-            ys = [min(scale.row(value), rows - 1) for _, value in part]
+            ys = [min(row, rows - 1) for _, row in part]
             rgb = tuple(Color.parse(color).triplet or ()) if colored else None
             marker = plotext.marker(mark, pixel=plotext.pixel(rgb))
             figure.draw(figure.signal(xs, ys, marker=marker).lines(joined))

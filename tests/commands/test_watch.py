@@ -22,6 +22,7 @@ import pytest
 from concwatch.measure.watch_report import parse_watch_expectation
 from concwatch.portable.bridge.injection import process_name
 from concwatch.system.child import concwatch_command, shell_status
+from tests.browser import until
 from tests.command_line import LIMIT, refused, watch
 from tests.faults.terminal import Terminal
 
@@ -124,10 +125,10 @@ def test_seconds_terminates_the_program_and_the_report_has_where_its_tasks_wait(
     assert (place["where"], place["tasks"], place["on"]) == (f"{program}:5", 20, "sleep")
 
 
-def watch_until_ready(seconds, ready, *command):
+def watch_until_ready(seconds, ready, *command, where=()):
     """Watch a program for some seconds; again, for longer, if it was not ``ready`` when they were over."""
     while True:
-        done = watch("--json", "-", "--seconds", str(seconds), "--", sys.executable, *command)
+        done = watch("--json", "-", *where, "--seconds", str(seconds), "--", sys.executable, *command)
         if ready(done) or seconds >= LIMIT / 4:
             return done
         seconds *= 2
@@ -374,13 +375,19 @@ def test_ctrl_c_in_a_terminal_reaches_the_program_once(app, tmp_path):
 
 
 class OnScreen:
-    """A program that is watched on the screen of a terminal; it writes its pid to a file once it runs."""
+    """A program that is watched on the screen of a terminal.
 
-    def __init__(self, app, folder, signals=("SIGINT", "SIGTERM")):
+    It writes its pid to a file once it runs, and ends after as many signals as ``needed``.
+    """
+
+    def __init__(self, app, folder, signals=("SIGINT", "SIGTERM"), needed=1):
         self.ready, self.folder, self.shown = folder / "ready", folder, b""
         text = textwrap.dedent(CLEANS_UP).replace("sleep(0.3)", "sleep(1.5)")
         text = text.replace("sys.argv[1:]", "sys.argv[1:3]").replace(
             'print("ready", flush=True)', "open(sys.argv[3], 'w').write(str(__import__('os').getpid()))"
+        )
+        text = text.replace(
+            "await asked.wait()", f"for _ in range({needed}): asked.clear(); await asked.wait()"
         )
         program = [sys.executable, app(text), *signals, str(self.ready)]
         self.pid, self.terminal = pty.fork()
@@ -412,7 +419,7 @@ class OnScreen:
 
 @pytest.mark.parametrize("keys", [b"q", b"qq"])
 def test_q_on_the_screen_asks_the_program_to_stop_and_waits_until_it_has(keys, app, tmp_path):
-    screen = OnScreen(app, tmp_path)
+    screen = OnScreen(app, tmp_path, needed=len(keys))
     screen.read_until(b"app.py", screen.ready.exists)
     screen.press(b"q")
     screen.read_until(b"q again sends SIGTERM")
@@ -455,7 +462,7 @@ def test_ctrl_z_on_the_screen_suspends_both_and_both_continue(app, tmp_path):
     program = psutil.Process(int(screen.ready.read_text()))
     screen.press(b"\x1a")
     assert os.WIFSTOPPED(os.waitpid(screen.pid, os.WUNTRACED)[1])
-    assert program.status() == psutil.STATUS_STOPPED
+    until(lambda: program.status() == psutil.STATUS_STOPPED, "the program is stopped")
     os.kill(screen.pid, signal.SIGCONT)
     screen.shown = b""
     screen.read_until(b"app.py", lambda: program.status() != psutil.STATUS_STOPPED)
@@ -564,21 +571,24 @@ bad = ["\\x1b]0;title\\x07", "\\x1b[31m", "\\n", "\\r", "\\x7f", "\\t", "\\x85"]
 bad += ["\\u202e", "\\u200f", "\\x9b31m", "\\u2066"]
 middles = ["".join(choose(bad) for _ in range(3)) for _ in range(50)]
 names = [os.fsencode(f"n{at}{middle}") + b"\\xff\\xc3" + b"z%d" % at for at, middle in enumerate(middles)]
-for each in [subprocess.Popen([name, "2"], executable="sleep") for name in names]: each.wait()
+for each in [subprocess.Popen([name, "600"], executable="sleep") for name in names]: each.wait()
 """
 
 
 @pytest.mark.parametrize("where", [(), ("--host", "env")], ids=["here", "on a host"])
 def test_no_byte_of_fifty_names_reaches_the_report_raw(where, app):
-    done = watch("--json", "-", *where, "--", sys.executable, app(NAMES))
-    names = [row["name"] for row in json.loads(done.stdout)["processes"]]
+    def names_of(done):
+        return [row["name"] for row in json.loads(done.stdout)["processes"]]
+
+    done = watch_until_ready(2, lambda done: len(names_of(done)) > 50, app(NAMES), where=where)
+    names = names_of(done)
     assert len(names) == 51
     assert all(name.isprintable() for name in names)
     assert all(character >= " " for character in done.stdout.replace("\n", ""))
 
 
 def test_no_byte_of_fifty_names_reaches_the_terminal_raw(app):
-    program = app(NAMES.replace('"2"', '"600"'))
+    program = app(NAMES)
     command = ("-m", "concwatch", "watch", "--", sys.executable, program)
     with Terminal(*command, size=(160, 100)) as terminal:
         terminal.until(lambda: all(f"z{at} " in terminal.text() for at in range(50)), "all names")

@@ -1,5 +1,6 @@
 """``python -m concwatch`` on a pseudo-terminal, as a user starts it."""
 
+import contextlib
 import fcntl
 import os
 import re
@@ -93,7 +94,8 @@ class Terminal:
         if self.process.poll() is None:
             self.process.kill()
         for process in self.processes():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
         self.process.wait(PATIENCE)
         self.close()
         os.close(self._theirs)

@@ -387,7 +387,7 @@ class OnScreen:
             'print("ready", flush=True)', "open(sys.argv[3], 'w').write(str(__import__('os').getpid()))"
         )
         text = text.replace(
-            "await asked.wait()", f"for _ in range({needed}): asked.clear(); await asked.wait()"
+            "await asked.wait()", f"for _ in range({needed}): await asked.wait(); asked.clear()"
         )
         program = [sys.executable, app(text), *signals, str(self.ready)]
         self.pid, self.terminal = pty.fork()

@@ -1,13 +1,20 @@
 """What blocks a loop: the longest run of samples, and the blocks of a process by place."""
 
+import asyncio
 import sys
+import threading
 from functools import partial
+from time import monotonic
 
 from concwatch.links.messages import Block, StackFrame
 from concwatch.monitor.verdicts.blocks import BlockedPlaces, merge_places
 from concwatch.monitor.verdicts.events import EventLog
 from concwatch.portable.agent.basics.names import FILE
+from concwatch.portable.agent.blocking.blocks import LOOPS_INTERVAL, Blocks
+from concwatch.portable.agent.blocking.heartbeat import TIMERS
 from concwatch.portable.agent.blocking.stacks import StackSample, longest_run, take_sample
+from concwatch.portable.agent.counting.counting import COUNTS
+from tests.agent_driver import eventually
 
 STACK = (
     StackFrame("sleep", "/lib/time.py:3"),
@@ -57,6 +64,27 @@ def test_a_run_begins_no_earlier_than_the_step_that_was_sampled():
     first.began, second.began = 1.159, 1.199  # what ran before, while no samples were taken, is not known
     run = longest_run([first, second], 1.0, 1.21)
     assert run.seconds < 0.03
+
+
+def test_a_search_that_ends_leaves_the_loops_to_the_one_that_has_followed_it():
+    loop = asyncio.new_event_loop()
+    running = threading.Thread(target=loop.run_forever)
+    running.start()
+    eventually(loop.is_running, "running loop")
+    COUNTS.loops.add(loop)
+    first, second = Blocks(lambda: 0.0, [].append), Blocks(lambda: 0.0, [].append)
+    try:
+        first.step(monotonic())
+        second.step(monotonic())
+        first.close()
+        second.step(monotonic() + 2 * LOOPS_INTERVAL)
+        assert id(loop) in TIMERS
+    finally:
+        second.close()
+        loop.call_soon_threadsafe(loop.stop)
+        running.join()
+        loop.close()
+    assert id(loop) not in TIMERS
 
 
 def test_a_place_is_reported_once_and_then_counted():

@@ -158,7 +158,9 @@ class Blocks(Part):
     def _find_loops(self, now: float) -> None:
         running = {id(loop): loop for loop in COUNTS.loops.running()}
         for key in set(self._beats) - set(TRIO):
-            if key not in running or not TIMERS[key].measures(running[key]):
+            beat = self._beats[key]
+            measured = isinstance(beat, TimerHeartbeat) and key in running and beat.measures(running[key])
+            if not measured:
                 self._remove(key)
         for key in set(running) - set(self._beats):
             interval = min(MAX_INTERVAL, BEATS * self.after)
@@ -167,10 +169,10 @@ class Blocks(Part):
             )
             self._beats[key] = TIMERS[key] = timer
             timer.start()
-        for key, beat in list(TRIO.items()):
+        for key, trio in list(TRIO.items()):
             if key not in self._beats:
-                beat.name, beat.collecting, beat.after = self._next_name(), self._collecting, self.after
-                self._beats[key] = beat
+                trio.name, trio.collecting, trio.after = self._next_name(), self._collecting, self.after
+                self._beats[key] = trio
 
     def _next_name(self) -> str:
         self._found += 1
@@ -179,7 +181,7 @@ class Blocks(Part):
     def _remove(self, key: int) -> None:
         """Stop the heartbeat of a loop that does not run any more, and report what it has measured."""
         beat = self._beats.pop(key)
-        TIMERS.pop(key, None)
+        _forget(key, beat)
         beat.stop()
         self._report(beat, monotonic())
 
@@ -194,9 +196,9 @@ class Blocks(Part):
 
     def close(self) -> None:
         """Stop all heartbeats."""
-        for beat in self._beats.values():
+        for key, beat in self._beats.items():
             beat.stop()
-        TIMERS.clear()
+            _forget(key, beat)
 
     def _report(self, beat: Heartbeat, now: float) -> None:
         """Report the blocks of a loop that have ended, and one that has not."""
@@ -296,6 +298,12 @@ class Blocks(Part):
         cpu, _, slices = used
         # It retries in each switch interval; a thread that waits for something else does not run at all.
         return cpu < WAITING_CPU * seconds and slices > WAITING_SLICES * seconds / sys.getswitchinterval()
+
+
+def _forget(key: int, beat: Heartbeat) -> None:
+    """Remove a heartbeat from those of all loops, unless another search measures the loop now."""
+    if TIMERS.get(key) is beat:
+        del TIMERS[key]
 
 
 def _sample(overdue: List[Heartbeat], known: Set[int], now: float, late: float) -> None:

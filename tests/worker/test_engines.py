@@ -354,7 +354,7 @@ def test_halt_stops_growth_and_reports_its_limit(engine, worker):
 @only(*KINDS, *OTHERS)
 def test_ticks_and_commands_are_handled_while_many_tasks_start(engine, worker):
     many = 2_000 if row_of(engine).threads else 5_000 if engine in KINDS else 20_000
-    for round_ in range(1, 11):  # on a busy machine all tasks may be live before the second command is read
+    for _ in range(10):  # on a busy machine all tasks may be live before the second command is read
         worker.tick()
         before = len(worker.ticks)
         # In one write, as all tasks may start while this process waits between two.
@@ -365,7 +365,7 @@ def test_ticks_and_commands_are_handled_while_many_tasks_start(engine, worker):
         assert max(later - earlier for earlier, later in pairwise(times)) < 1.0
         assert reached["live"] == many
         applied = worker.wait("applied", since=since)
-        assert_fields(worker.target(0), cancelled=many * round_)
+        assert_fields(worker.target(0), cancelled=many)
         if worker.reports.index(applied) < worker.reports.index(reached):
             return
     raise AssertionError("commands are read only once all tasks have started")

@@ -219,6 +219,7 @@ def _handing_over(held: HeldSignals | None) -> Iterator[Callable[[], None] | Non
             ours.sendall(bytes([0, *held.take()]))
 
     def take_over() -> None:
+        ours.close()  # this process's copy: if the other one is killed, there is no answer to wait for
         its.sendall(b"?")
         before = set(its.recv(len(numbers) + 1)[1:])
         for number in numbers:  # what Python's handler gets now is lost with it

@@ -18,6 +18,7 @@ import termios
 import pytest
 
 from concwatch.commands.basics.progress import ExperimentProgress
+from concwatch.commands.basics.signals import run_until_signal
 from concwatch.links.link import Ended
 from concwatch.measure.experiments.loading import decode, load, shipped
 from concwatch.measure.experiments.runner import Runner, Selection
@@ -286,6 +287,14 @@ def test_a_second_signal_does_not_end_it_before_results_are_saved(name):
             process.send_signal(getattr(signal, name))
         expected = f"None {int(getattr(signal, name))} saved\n", ""
         assert process.communicate(timeout=PATIENCE) == expected
+
+
+@pytest.mark.real
+def test_without_a_signal_the_handlers_are_those_of_before():
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    before = [signal.getsignal(getattr(signal, name)) for name in names]
+    assert run_until_signal(asyncio.sleep(0, "done")) == ("done", 0)
+    assert [signal.getsignal(getattr(signal, name)) for name in names] == before
 
 
 def test_the_progress_line_names_cell_and_run():

@@ -1,5 +1,6 @@
 """The screen of watched programs, with fake agents that report what the test sends."""
 
+import signal
 from contextlib import asynccontextmanager
 
 import pytest
@@ -379,3 +380,15 @@ async def test_a_selected_process_that_has_ended_shows_no_figures_of_now(tmp_pat
         await s.sees("tasks by function, when the process ended")
         _, _, live, created, ended, *_ = s.table()[1].split()
         assert (live, created, ended) == ("4", "–", "–")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="the system has no such signal")
+@pytest.mark.parametrize("late", [True, False], ids=["signal is late", "signal first"])
+def test_the_end_of_the_terminal_is_passed_on_once(late, tmp_path):
+    app = WatchApp(WatchBench().watching, None, tmp_path)
+    told = [app.hang_up, lambda: app.pass_on(signal.SIGHUP)]
+    for tell in told if late else reversed(told):
+        tell()
+    assert app.passed == [signal.SIGHUP]
+    app.pass_on(signal.SIGTERM)
+    assert app.passed == [signal.SIGHUP, signal.SIGTERM]

@@ -24,16 +24,16 @@ OUTPUT = 1
 def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     """Run a coroutine until it returns, or until a signal cancels it.
 
-    Only the first signal counts, also once this has returned, so that workers can be ended in order, and what
-    there is be printed and saved. The loss of the reader of standard
-    output counts as a signal: SIGPIPE for a pipe, SIGHUP for a terminal. If SIGHUP is ignored, as under
-    ``nohup``, it does not.
+    Only the first signal counts, even after this has returned, so that workers can be ended in order, and
+    results can be printed and saved. The loss of the reader of standard output counts as a signal: SIGPIPE
+    for a pipe, SIGHUP for a terminal. If SIGHUP is ignored, as under ``nohup``, it does not.
 
     Returns:
         The result, or None if cancelled; and the number of the first signal, or 0.
     """
     received: list[int] = []
-    before: dict[int, Any] = {}
+    numbers = [int(getattr(signal, name)) for name in SIGNALS if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}  # `asyncio.run` replaces one of them
 
     async def run() -> T:
         task = asyncio.current_task()
@@ -48,11 +48,9 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
             received.append(number)
 
         ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-        for name in SIGNALS:
-            if not (name == "SIGHUP" and ignored):
-                # Not the loop's handlers, which end with it.
-                number = int(getattr(signal, name))
-                before[number] = signal.signal(number, cancel)
+        for number in numbers:
+            if not (number == signal.SIGHUP and ignored):
+                signal.signal(number, cancel)  # not a handler of the loop, which would end with it
         if ignored:
             return await work
 
@@ -77,6 +75,6 @@ def run_until_signal(work: Coroutine[Any, Any, T]) -> tuple[T | None, int]:
     except KeyboardInterrupt:  # on Windows
         return None, int(signal.SIGINT)
     finally:
-        for number, handler in before.items():
-            if not received:
-                signal.signal(number, handler)
+        if not received:
+            for number, handler in before.items():
+                signal.signal(number, handler or signal.SIG_DFL)

@@ -112,7 +112,10 @@ def signals_held(*, in_group: bool = True) -> Iterator[HeldSignals | None]:
     """Hold back the signals that are to be passed on, until the program to pass them on to has started.
 
     Args:
-        in_group: as for `HeldSignals`, which are yielded; None if this system cannot hold signals back.
+        in_group: as for `HeldSignals`.
+
+    Yields:
+        The signals; None if this system cannot hold them back.
     """
     if not hasattr(signal, "sigwaitinfo"):
         yield None

@@ -48,8 +48,8 @@ REPORTS_PER_SEARCH = 2
 TERMINATE_TIMEOUT = 3.0
 """Seconds that the program gets to exit after ``SIGTERM``."""
 
-LAST_WORDS, LEAST_LAST_WORDS = 2.0, 0.2
-"""Seconds within which what an exited program has left behind is relayed, at most and at least."""
+RELAY_TIME, LEAST_RELAY_TIME = 2.0, 0.2
+"""Seconds, at most and at least, to relay the last output and figures of a program that has exited."""
 
 BLOCK = 1 << 14
 """Bytes of the program's output that are read at once."""
@@ -276,8 +276,8 @@ class Watcher:
         """
         status = program.wait()
         self._terminator.release()
-        deadline = monotonic() + LAST_WORDS
-        sleep(LEAST_LAST_WORDS)  # a connection may not be accepted yet
+        deadline = monotonic() + RELAY_TIME
+        sleep(LEAST_RELAY_TIME)  # a connection may not be accepted yet
         with self._lock:
             relays = [relay for pid, relay in self._relays if pid == program.pid]
         for relay in relays:

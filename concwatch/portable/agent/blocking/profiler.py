@@ -225,7 +225,7 @@ class Profiler:
         took = thread_time() - began
         most = max([since for *_, since in found], default=0.0)
         has_kept = late > LATE and most > KEPT * late
-        if len(found) > has_kept:  # of the one that has kept the lock, it is known that it has run
+        if found and not (has_kept and len(found) == 1):  # that one has run, as is known
             self.wait()
             sleep(WINDOW)
             self.resume()

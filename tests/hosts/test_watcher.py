@@ -12,10 +12,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from concwatch.hosts import package
 from concwatch.hosts.host import Host
 from concwatch.monitor.watching.remote_host import RemoteHost
 from concwatch.monitor.watching.watching import Watching
 from concwatch.portable.agent.sending.places import ADDRESS
+from concwatch.portable.bridge.watcher import Watcher
 from concwatch.portable.machine.process_reader import proportional_memory
 from concwatch.system.child import concwatch_command
 from concwatch.ui.apps.watch_app import WatchApp
@@ -163,6 +165,35 @@ def test_watch_on_a_host_reports_the_program_and_passes_on_its_output_and_exit_s
     (process,) = json.loads(report.read_text())["processes"]
     assert (process["how"], process["live_at_end"]) == ("agent", 0)
     assert {group["name"]: group["created"] for group in process["groups"]}["sleep"] == 1
+
+
+class SlowStream:
+    """Stands in for the stream of a bridge's reports, whose connection is slow."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, type_, **fields):
+        time.sleep(0.15 if type_ == "output" else 0.0)
+        self.sent.append((type_, fields))
+
+    def write(self, line):
+        self.sent.append(("line", {}))
+
+    def all(self, type_):
+        return [fields for sent, fields in self.sent if sent == type_]
+
+
+async def test_an_exit_is_reported_after_all_output_of_the_program(tmp_path):
+    archive, out = tmp_path / "concwatch.zip", SlowStream()
+    archive.write_bytes(package.archive())
+    watcher = Watcher(str(archive), out)
+    try:
+        watcher.start({"command": [sys.executable, "-c", "print('x' * 40_000)"]})
+        await eventually(lambda: out.all("exited"), lambda: out.sent)
+        assert len("".join(fields["text"] for fields in out.all("output"))) == 40_001
+    finally:
+        watcher.end()
 
 
 def test_watch_on_a_host_rejects_a_missing_program_and_a_host_without_connection(tmp_path):
